@@ -3,7 +3,15 @@ that share connectors and tasks among them."""
 
 from __future__ import annotations
 
+from kip848_client.client_assignors import AssignorFailed, AssignorMetadata
+from kip848_client.connect._checked import checked_target, computed_target
+from kip848_client.connect._eager import EagerAssignor, eager_round
 from kip848_client.connect._encoding import CONFIG_MISMATCH, WorkerAssignment, WorkerMetadata
+from kip848_client.connect._incremental import (
+    IncrementalCooperativeAssignor,
+    IncrementalMemory,
+    ReturningWorker,
+)
 from kip848_client.connect._items import (
     ITSELF,
     NO_ITEMS,
@@ -12,23 +20,50 @@ from kip848_client.connect._items import (
     item_name,
     items_of,
 )
+from kip848_client.connect._model import (
+    Computed,
+    ConnectAssignor,
+    GroupWorker,
+    NewWorkerAssignment,
+    TargetAssignment,
+    WorkerGroup,
+    group_worker,
+)
 from kip848_client.connect._protocols import PROTOCOL_TYPE, ConnectProtocol, RebalanceReason
 from kip848_client.connect._rounds import Round, RoundMemory, WorkerRound, incremental_round
+from kip848_client.connect._spread import SpreadAssignor
 
 __all__ = [
     "CONFIG_MISMATCH",
     "ITSELF",
     "NO_ITEMS",
     "PROTOCOL_TYPE",
+    "AssignorFailed",
+    "AssignorMetadata",
+    "Computed",
+    "ConnectAssignor",
     "ConnectProtocol",
     "ConnectorTaskId",
+    "EagerAssignor",
+    "GroupWorker",
+    "IncrementalCooperativeAssignor",
+    "IncrementalMemory",
     "Items",
+    "NewWorkerAssignment",
     "RebalanceReason",
+    "ReturningWorker",
     "Round",
     "RoundMemory",
+    "SpreadAssignor",
+    "TargetAssignment",
     "WorkerAssignment",
+    "WorkerGroup",
     "WorkerMetadata",
     "WorkerRound",
+    "checked_target",
+    "computed_target",
+    "eager_round",
+    "group_worker",
     "incremental_round",
     "item_name",
     "items_of",

@@ -11,6 +11,7 @@ of         field                 type                  versions
 metadata   url                   string                0, 1, 2
            config offset         int64                 0, 1, 2
            allocation            nullable bytes        1, 2: an assignment with its own version
+           data                  bytes to the end      1, 2: not Kafka's
 assignment error                 int16                 0, 1, 2
            leader, leader url    string, string        0, 1, 2
            config offset         int64                 0, 1, 2
@@ -125,6 +126,9 @@ class WorkerMetadata:
     """What it runs, as ``assigned``. ``None`` for a worker that was never assigned anything, and
     where this is said elsewhere; never there in version 0."""
     version: int = _HIGHEST
+    data: bytes = b""
+    """What an assignor of your own says beyond that, at the end: Kafka's writes nothing there, and
+    its readers leave it alone. Not in version 0, where they would not."""
 
     def encode(self) -> bytes:
         """The bytes, in ``version``, the allocation included. Version 0 has no place for one: it is
@@ -140,7 +144,9 @@ class WorkerMetadata:
                 raw = replace(self.allocation, version=self.version).encode()
                 _put(out, _INT32, len(raw), "allocation")
                 out += raw
-        return bytes(out)
+        elif self.data:
+            raise WireError("worker metadata: version 0 has no place for more data")
+        return bytes(out + self.data)
 
     @classmethod
     def decode(cls, raw: bytes, *, version: int | None = None) -> WorkerMetadata:
@@ -152,7 +158,7 @@ class WorkerMetadata:
         offset = reader.number(_INT64, "config offset")
         inner = reader.blob("allocation") if found > 0 and reader.has_more else None
         allocation = None if inner is None else WorkerAssignment.decode(inner)
-        return cls(url, offset, allocation, found)
+        return cls(url, offset, allocation, found, reader.rest() if found > 0 else b"")
 
 
 # -- writing ---------------------------------------------------------------------------------------
@@ -262,6 +268,9 @@ class _Reader:
                 else:
                     tasks.append(ConnectorTaskId(name, task))
         return Items(tuple(connectors), tuple(tasks))
+
+    def rest(self) -> bytes:
+        return self._raw[self._at :]
 
     def _take(self, size: int, what: str) -> bytes:
         self._require(size, what)

@@ -23,7 +23,7 @@ class Cluster:
     now_ms: int = 1_000_000_000
     joined: int = 0
 
-    def begin(self) -> None:
+    def begin(self) -> Cluster:
         """Some workers and some connectors."""
         rng = self.rng
         self.max_delay_ms = rng.choice([300_000, 300_000, 300_000, 0, 1, 1_000, 60_000])
@@ -31,6 +31,7 @@ class Cluster:
             self.connectors[name] = rng.randint(0, 9)
         for _ in range(rng.randint(1, 6)):
             self._join()
+        return self
 
     def _join(self) -> None:
         self.joined += 1

@@ -150,7 +150,14 @@ def test_what_is_missing_at_the_end_is_null_or_none() -> None:
 def test_what_follows_is_left_alone() -> None:
     assert WorkerAssignment.decode(SMALL.encode() + b"more") == SMALL
     later = b"\0\3" + WorkerMetadata("u", 7, SMALL).encode()[2:] + b"more"
-    assert WorkerMetadata.decode(later) == WorkerMetadata("u", 7, SMALL, 3)
+    assert WorkerMetadata.decode(later) == WorkerMetadata("u", 7, SMALL, 3, b"more")
+
+
+def test_an_assignor_may_say_more_than_kafkas() -> None:
+    said = WorkerMetadata("u", 7, data=b"capacity=4")
+    assert WorkerMetadata.decode(said.encode()) == said
+    with pytest.raises(WireError, match="version 0 has no place for more data"):
+        replace(said, version=0).encode()
 
 
 @pytest.mark.parametrize(

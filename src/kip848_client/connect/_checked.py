@@ -1,0 +1,118 @@
+"""What an assignor returned, looked at before it is sent: by then nobody can say any more whose
+code was wrong. The coordinator cannot miss an item, because it does not know which there are.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final, cast
+
+from kip848_client._shown import shown, told
+from kip848_client.client_assignors import AssignorFailed
+from kip848_client.connect._items import ITSELF, ConnectorTaskId, Items, item_name
+from kip848_client.connect._model import Computed, ConnectAssignor, TargetAssignment, WorkerGroup
+
+__all__ = ["checked_target", "computed_target"]
+
+_INT8_MAX: Final = 127
+_INT32_MAX: Final = 2**31 - 1
+_DEFERRED: Final = "the deferred items"
+
+
+def computed_target(assignor: ConnectAssignor, group: WorkerGroup, memory: object) -> Computed:
+    """Run an assignor whose ``assign`` is a plain method, and check what it returns.
+
+    Raises ``AssignorFailed`` when it raises, or returns what cannot be.
+    """
+    try:
+        returned: Any = assignor.assign(group, memory)
+    except Exception as err:  # whatever a user's code raises
+        raise AssignorFailed(f"assign() raised {told(err)}") from err
+    if inspect.iscoroutine(returned):
+        returned.close()
+    return checked_target(group, returned)
+
+
+def checked_target(group: WorkerGroup, returned: object) -> Computed:
+    """What ``returned`` means for ``group``: all workers, with their items in order.
+
+    Raises ``AssignorFailed`` for what cannot be: another type, workers and items that are not
+    there, an item that two have, or that nobody has and that is not deferred.
+    """
+    try:
+        return _checked(group, returned)
+    except AssignorFailed:
+        raise
+    except Exception as err:  # of a mapping or a collection that the user has written
+        raise AssignorFailed(f"what it returned cannot be read: {told(err)}") from err
+
+
+def _checked(group: WorkerGroup, returned: object) -> Computed:
+    if not isinstance(returned, Computed):
+        raise AssignorFailed(f"it returned {shown(returned)}; expected Computed(target, memory)")
+    target = cast("Any", returned.target)
+    if not isinstance(target, TargetAssignment):
+        raise AssignorFailed(f"its target is {shown(target)}; expected a TargetAssignment")
+    error = _number(target.error, _INT8_MAX, "error")
+    if error:
+        return Computed(TargetAssignment(error=error), returned.memory)
+    delay_ms = _number(target.delay_ms, _INT32_MAX, "delay_ms")
+    workers = cast("Any", target.workers)
+    if not isinstance(workers, Mapping):
+        raise AssignorFailed(f"workers = {shown(workers)}: expected items by member id")
+    taken: dict[tuple[str, int], str] = {}
+    found = dict.fromkeys(group.workers, Items())
+    for worker, items in cast("Mapping[Any, object]", workers).items():
+        if not isinstance(worker, str) or worker not in group.workers:
+            raise AssignorFailed(f"there is no worker {shown(worker)} in the group")
+        found[worker] = _items(group, worker, items, taken)
+    deferred = _items(group, _DEFERRED, target.deferred, taken)
+    for connector, count in group.connectors.items():
+        for task in range(ITSELF, count):
+            if (connector, task) not in taken:
+                name = item_name(connector, task)
+                raise AssignorFailed(f"{name} is forgotten: no worker has it, nor is it deferred")
+    return Computed(TargetAssignment(found, deferred, delay_ms), returned.memory)
+
+
+def _items(
+    group: WorkerGroup, holder: str, items: object, taken: dict[tuple[str, int], str]
+) -> Items:
+    if not isinstance(items, Items):
+        raise AssignorFailed(f"{holder}: {shown(items)}; expected Items")
+    for connector, task in _pairs(holder, items):
+        if task not in range(ITSELF, group.connectors.get(connector, ITSELF)):
+            raise AssignorFailed(f"{holder}: {item_name(connector, task)} is not configured")
+        other = taken.setdefault((connector, task), holder)
+        if other is not holder:
+            name = item_name(connector, task)
+            raise AssignorFailed(f"{name} is given twice, to {other} and to {holder}")
+    tasks = sorted(ConnectorTaskId(*each) for each in items.tasks)
+    kept = Items(tuple(sorted(items.connectors)), tuple(tasks))
+    if len(set(kept.connectors)) + len(set(tasks)) < len(kept):
+        raise AssignorFailed(f"{holder}: an item is there twice in {shown(kept)}")
+    return kept
+
+
+def _pairs(holder: str, items: Items) -> Iterator[tuple[str, int]]:
+    for what, given in (("connectors", items.connectors), ("tasks", items.tasks)):
+        if isinstance(cast("Any", given), str) or not isinstance(cast("Any", given), Collection):
+            raise AssignorFailed(f"{holder}: {what} = {shown(given)}; expected a tuple")
+    for connector in cast("Collection[Any]", items.connectors):
+        if not isinstance(connector, str):
+            raise AssignorFailed(f"{holder}: connector {shown(connector)}; expected its name")
+        yield connector, ITSELF
+    for each in cast("Collection[Any]", items.tasks):
+        pair: tuple[Any, ...] = each if isinstance(each, tuple) else ()
+        if len(pair) != 2 or not isinstance(pair[0], str) or type(pair[1]) is not int:
+            raise AssignorFailed(f"{holder}: task {shown(each)}; expected (connector, number)")
+        if pair[1] < 0:
+            raise AssignorFailed(f"{holder}: task {shown(each)} has a negative number")
+        yield pair[0], pair[1]
+
+
+def _number(value: object, high: int, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= high:
+        raise AssignorFailed(f"{what} = {shown(value)}: expected a number from 0 to {high}")
+    return value

@@ -1,0 +1,264 @@
+"""``incremental-cooperative``: an even load with few moves; and what a worker had that has left
+waits for it to return.
+
+It says in one computation what Kafka's assignor says in two rounds, one that stops and one that
+hands out (``_rounds``): the coordinator makes workers stop before others begin. Beyond that it
+differs from the Java class on purpose:
+
+* What is deleted is found by what workers are assigned, too: a new leader of Kafka's lets items
+  run for a round that nobody has configured.
+* A worker that returns is known by its instance id or else its url, and gets its own back at once.
+  ``ReturningWorker.WAIT`` is what Java does: it gets nothing before the delay is over, and then
+  whoever was empty meanwhile gets everything.
+* The rest after moves in quick succession begins while workers have not reached the target of the
+  last move yet; in Java it depends on whether the last round moved something. It is not forgotten
+  when somebody computes while it lasts, and a worker without items that leaves begins none.
+
+Nothing here is kept between calls: what has to be remembered is an ``IncrementalMemory``.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import ClassVar, Final
+
+from kip848_client.assignors import string_map_order
+from kip848_client.client_assignors import AssignorMetadata
+from kip848_client.connect._draft import NOT_WAITING, Draft, Waiting, backoff_ms
+from kip848_client.connect._item_sets import NOTHING, ItemSet, all_of, as_set, repeated
+from kip848_client.connect._items import Items, items_of
+from kip848_client.connect._model import (
+    Computed,
+    NewWorkerAssignment,
+    TargetAssignment,
+    WorkerGroup,
+)
+from kip848_client.connect._protocols import ConnectProtocol
+
+__all__ = ["IncrementalCooperativeAssignor", "IncrementalMemory", "ReturningWorker"]
+
+Identity = tuple[str, str]
+
+
+class ReturningWorker(enum.StrEnum):
+    """When a worker that returns gets its items back."""
+
+    IMMEDIATE = "immediate"
+    WAIT = "wait"
+
+
+@dataclass(frozen=True, slots=True)
+class IncrementalMemory:
+    """What the assignor knows from its last computation."""
+
+    targets: Mapping[str, ItemSet] = field(default_factory=lambda: MappingProxyType({}))
+    identities: Mapping[str, Identity] = field(default_factory=lambda: MappingProxyType({}))
+    departed: Mapping[Identity, ItemSet] = field(default_factory=lambda: MappingProxyType({}))
+    """What is kept for whom."""
+    waiting: Waiting = NOT_WAITING
+    moved_epoch: int = -1
+    """The epoch of the last target that moved items away from workers."""
+    moved_workers: frozenset[str] = frozenset()
+    """Who had part in that."""
+    rests: int = 0
+    """How many computations in a row had to leave items where they are."""
+    resting_until_ms: int = 0
+
+
+_FORGOTTEN: Final = IncrementalMemory()
+
+
+@dataclass(slots=True)
+class _Computation:
+    """One call of ``assign``."""
+
+    group: WorkerGroup
+    memory: IncrementalMemory
+    draft: Draft
+    configured: ItemSet
+    created: ItemSet
+    twice: ItemSet
+    lost: ItemSet
+    departed: dict[Identity, ItemSet]
+    left: bool
+    moves: dict[str, Items] = field(default_factory=dict[str, Items])
+    rests: int = 0
+    resting_until_ms: int = 0
+    waiting: Waiting = NOT_WAITING
+
+    def settle(self, max_delay_ms: int, returning: ReturningWorker) -> None:
+        """Give out what has no worker, and find out what has to move."""
+        missing, reassigned = self.lost, NOTHING
+        if returning is ReturningWorker.IMMEDIATE:
+            missing = missing - self._give_back()
+        if missing:
+            self.waiting, reassigned, _ = self.draft.settle(
+                missing,
+                self.waiting,
+                now_ms=self.group.now_ms,
+                max_delay_ms=max_delay_ms,
+                left=self.left,
+            )
+        else:
+            self.waiting = NOT_WAITING
+        if not self.waiting.delay_ms:
+            self._balance(max_delay_ms)
+        self.draft.take(self.moves)
+        self.draft.fill(self.created.in_order() + reassigned.in_order())
+        again = (all_of(self.moves.values()) | self.twice) & self.configured
+        late = again & self.lost
+        self.draft.fill((again - late).in_order() + late.in_order())
+
+    def _give_back(self) -> ItemSet:
+        """To workers that are known again and have nothing."""
+        given = NOTHING
+        for worker in self.draft.order:
+            identity = _identity(self.group, worker)
+            own = self.departed.get(identity, NOTHING)
+            if own and self.draft.is_empty(worker):
+                self.draft.add(worker, own.in_order())
+                del self.departed[identity]
+                given |= own
+        return given
+
+    def _balance(self, max_delay_ms: int) -> None:
+        moves = self.draft.moves(self.configured)
+        if not moves or not max_delay_ms or not self._is_moving():
+            self.moves = moves
+            return
+        now_ms, until_ms = self.group.now_ms, self.memory.resting_until_ms
+        self.rests = self.memory.rests
+        if now_ms >= until_ms:
+            self.rests += 1
+            until_ms = now_ms + backoff_ms(self.rests, max_delay_ms)
+        self.resting_until_ms = until_ms
+
+    def _is_moving(self) -> bool:
+        """Whether somebody has not reached the last target that moved something."""
+        workers = self.group.workers
+        return any(
+            0 <= workers[each].member_epoch < self.memory.moved_epoch
+            for each in self.memory.moved_workers
+            if each in workers
+        )
+
+    def computed(self) -> Computed:
+        """The target, and what to remember."""
+        group, memory = self.group, self.memory
+        targets = {each: self.draft.items(each).in_order() for each in self.draft.order}
+        held = {each: as_set(items) for each, items in targets.items()}
+        epoch, involved = memory.moved_epoch, memory.moved_workers
+        if self.moves:
+            moved = all_of(self.moves.values())
+            takers = {each for each, items in held.items() if items & moved}
+            epoch, involved = group.group_epoch, frozenset(takers).union(self.moves)
+        rest_ms = max(0, self.resting_until_ms - group.now_ms)
+        target = TargetAssignment(
+            targets,
+            (self.configured - self.draft.everything()).in_order(),
+            self.waiting.delay_ms or rest_ms,
+        )
+        after = IncrementalMemory(
+            targets=held,
+            identities={each: _identity(group, each) for each in group.workers},
+            departed=self.departed if self.waiting.deadline_ms else MappingProxyType({}),
+            waiting=self.waiting,
+            moved_epoch=epoch,
+            moved_workers=involved,
+            rests=self.rests,
+            resting_until_ms=self.resting_until_ms,
+        )
+        return Computed(target, after)
+
+
+class IncrementalCooperativeAssignor:
+    """``scheduled_rebalance_max_delay_ms`` is how long items wait for a worker that has left;
+    with 0 they are given out at once. ``java_order`` takes workers in the order of Java's hash maps
+    instead of sorted: it decides who of several gives an item up, and is there for comparisons."""
+
+    name: str = "incremental-cooperative"
+    minimum_version: int = ConnectProtocol.COMPATIBLE
+    maximum_version: int = ConnectProtocol.SESSIONED
+
+    _draft: ClassVar[type[Draft]] = Draft
+
+    def __init__(
+        self,
+        *,
+        scheduled_rebalance_max_delay_ms: int = 300_000,
+        returning_worker: ReturningWorker = ReturningWorker.IMMEDIATE,
+        java_order: bool = False,
+    ) -> None:
+        self._max_delay_ms = scheduled_rebalance_max_delay_ms
+        self._returning = ReturningWorker(returning_worker)
+        self._java_order = java_order
+
+    def metadata(self) -> AssignorMetadata:
+        """Nothing more than what every worker says."""
+        return AssignorMetadata(version=self.maximum_version)
+
+    def assign(self, group: WorkerGroup, memory: object = None) -> Computed:
+        """See ``ConnectAssignor``. A memory of another assignor is none."""
+        known = memory if isinstance(memory, IncrementalMemory) else None
+        computation = self._begun(group, known)
+        computation.settle(self._max_delay_ms, self._returning)
+        return computation.computed()
+
+    def _begun(self, group: WorkerGroup, known: IncrementalMemory | None) -> _Computation:
+        memory = _FORGOTTEN if known is None else known
+        order = string_map_order(group.workers) if self._java_order else sorted(group.workers)
+        reported = {each: group.workers[each].target.in_order() for each in order}
+        active = all_of(reported.values())
+        vanished = _vanished(group, memory)
+        departed = dict(memory.departed)
+        for identity, items in vanished.items():
+            departed[identity] = departed.get(identity, NOTHING) | items
+        previous = active
+        for items in vanished.values():
+            previous |= items
+        waiting = memory.waiting
+        if known is None and group.remaining_delay_ms > 0 and group.deferred:
+            # the worker that computed has gone: the others know when its wait was to end
+            delay = min(group.remaining_delay_ms, self._max_delay_ms)
+            waiting = Waiting((), group.now_ms + delay, delay)
+        if known is not None or waiting.deadline_ms:
+            previous |= as_set(group.deferred)
+        configured = as_set(items_of(group.connectors))
+        deleted, twice = previous - configured, repeated(reported, active)
+        lost = previous - active - deleted
+        draft = self._draft(order)
+        for worker in order:
+            draft.keep(worker, reported[worker], deleted | twice)
+        return _Computation(
+            group=group,
+            memory=memory,
+            draft=draft,
+            configured=configured,
+            created=configured - previous,
+            twice=twice,
+            lost=lost,
+            departed={each: items & lost for each, items in departed.items() if items & lost},
+            left=any(each not in group.workers for each in memory.targets),
+            waiting=waiting,
+        )
+
+    def on_assignment(self, assignment: NewWorkerAssignment) -> None:
+        """Nothing to do."""
+
+
+def _identity(group: WorkerGroup, worker: str) -> Identity:
+    return group.workers[worker].identity or ("member", worker)
+
+
+def _vanished(group: WorkerGroup, memory: IncrementalMemory) -> dict[Identity, ItemSet]:
+    """What was assigned to workers that have left, or that have come again without it."""
+    found: dict[Identity, ItemSet] = {}
+    for worker, items in memory.targets.items():
+        present = group.workers.get(worker)
+        if items and (present is None or not present.target):
+            identity = memory.identities.get(worker, ("member", worker))
+            found[identity] = found.get(identity, NOTHING) | items
+    return found

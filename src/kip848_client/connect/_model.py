@@ -1,0 +1,168 @@
+"""What an assignor of Connect workers is, what it is given, and what it returns (the Connect
+proposal's ``ConnectAssignor``, declarative: it says what shall be in the end, and the coordinator
+sees to it that an item stops at one worker before it begins at another)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
+
+from kip848_client.client_assignors import AssignorMetadata
+from kip848_client.connect._encoding import WorkerMetadata
+from kip848_client.connect._items import NO_ITEMS, Items
+from kip848_client.errors import WireError
+
+__all__ = [
+    "Computed",
+    "ConnectAssignor",
+    "GroupWorker",
+    "NewWorkerAssignment",
+    "TargetAssignment",
+    "WorkerGroup",
+    "group_worker",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWorker:
+    """One worker, as the assignor sees it."""
+
+    member_epoch: int = 0
+    target: Items = NO_ITEMS
+    """What it was assigned by the last assignment, whether it runs that yet or not."""
+    metadata: AssignorMetadata = field(default_factory=AssignorMetadata)
+    """What its assignor says beyond the next two."""
+    url: str | None = None
+    """Where it can be reached; ``None`` if what it says cannot be read."""
+    config_offset: int | None = None
+    """How far it has read the configuration; ``None`` likewise."""
+    instance_id: str | None = None
+
+    @property
+    def identity(self) -> tuple[str, str] | None:
+        """By what it is known again when it comes back as another member."""
+        if self.instance_id is not None:
+            return "instance", self.instance_id
+        return None if self.url is None else ("url", self.url)
+
+
+def group_worker(
+    member_epoch: int,
+    target: Items,
+    said: AssignorMetadata,
+    *,
+    instance_id: str | None = None,
+) -> GroupWorker:
+    """A worker as the coordinator tells of it. One whose metadata cannot be read takes part without
+    a url and an offset: it must not keep the others from their work."""
+    try:
+        read = WorkerMetadata.decode(said.data, version=said.version)
+    except WireError:
+        return GroupWorker(member_epoch, target, said, instance_id=instance_id)
+    more = AssignorMetadata(read.data, said.version, said.reason)
+    return GroupWorker(member_epoch, target, more, read.url, read.config_offset, instance_id)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerGroup:
+    """The group at one group epoch, and what there is to be shared."""
+
+    group_epoch: int
+    workers: Mapping[str, GroupWorker]
+    connectors: Mapping[str, int]
+    """Every connector that is configured, and how many tasks it has: by the configuration that the
+    computing worker has read. The coordinator does not know it."""
+    now_ms: int = 0
+    """Of the computing worker's own clock; only differences count."""
+    deferred: Items = NO_ITEMS
+    """What the last assignment kept for workers that may return."""
+    remaining_delay_ms: int = 0
+    """What is left of the delay that came with the last assignment, for a worker that computes for
+    the first time."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetAssignment:
+    """What shall be in the end: every item of every connector once, for a worker or deferred. A
+    worker that is left out gets nothing.
+
+    With an ``error`` (1 to 127, the assignor's own numbers) everybody keeps what it has, and every
+    worker's ``on_assignment`` hears of the error.
+    """
+
+    workers: Mapping[str, Items] = field(default_factory=lambda: MappingProxyType({}))
+    deferred: Items = NO_ITEMS
+    """What runs nowhere for now."""
+    delay_ms: int = 0
+    """In how many milliseconds the group is to be computed again; 0 for not before something
+    changes."""
+    error: int = 0
+
+
+class Computed(NamedTuple):
+    """What ``assign`` returns."""
+
+    target: TargetAssignment
+    memory: object = None
+    """Given back with the next call, once this target is installed. A value: what it was made of
+    stays as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewWorkerAssignment:
+    """What ``on_assignment`` hears, once for each member epoch that brings something new.
+
+    ``items`` is the target: some of it may still run at other workers.
+    """
+
+    member_epoch: int
+    items: Items
+    delay_ms: int
+    error: int
+
+
+class ConnectAssignor(Protocol):
+    """Computes which worker runs what, in one worker for the whole group.
+
+    The workers vote with the order in which they offer assignors; the coordinator picks the worker
+    that computes, one that reads the versions of all. It keeps that worker while it can, because
+    the memory is there.
+    """
+
+    @property
+    def name(self) -> str:
+        """By which workers offer it; not empty, the same in all of them."""
+        ...
+
+    @property
+    def minimum_version(self) -> int:
+        """The lowest version of metadata that it reads: 0 for the eager encoding, 1 and 2 for the
+        incremental ones, more for your own."""
+        ...
+
+    @property
+    def maximum_version(self) -> int:
+        """The highest one."""
+        ...
+
+    def metadata(self) -> AssignorMetadata:
+        """What this worker says to the assignor, beside its url and its place in the configuration:
+        ``data`` follows those, from version 1 on. A change, or a ``reason``, asks the group for a
+        new assignment. Must be quick."""
+        ...
+
+    def assign(self, group: WorkerGroup, memory: object) -> Computed | Awaitable[Computed]:
+        """The target of the group.
+
+        ``memory`` is what the last call returned whose target was installed, ``None`` in a worker
+        that computes for the first time. The same arguments give the same result: time is in
+        ``group``, and there is no chance in it. What it raises is logged, and another worker
+        computes.
+        """
+        ...
+
+    def on_assignment(self, assignment: NewWorkerAssignment) -> Awaitable[None] | None:
+        """This worker has a new target."""
+        ...
