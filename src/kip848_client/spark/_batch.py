@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from kip848_client._partition_names import shown
 from kip848_client.errors import ConfigError
-from kip848_client.spark._cluster import Cluster
 from kip848_client.spark._loop import LoopThread
-from kip848_client.spark._options import SourceOptions
 from kip848_client.spark._ranges import OffsetRange, packed
-from kip848_client.spark._reading import TaskRanges, read_ranges
-from kip848_client.spark._slots import tasks_of
+
+if TYPE_CHECKING:
+    from kip848_client.spark._options import SourceOptions
 
 __all__ = ["BatchReader"]
 
@@ -27,6 +26,9 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Ask the brokers for the ranges, and divide them among tasks."""
+        from kip848_client.spark._reading import TaskRanges
+        from kip848_client.spark._slots import tasks_of
+
         loop = LoopThread("kip848-spark-plan")
         try:
             ranges = loop.call(_ranges(self._options), self._options.poll_timeout_ms)
@@ -37,10 +39,14 @@ class BatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Arrow batches of the ranges of one task."""
+        from kip848_client.spark._reading import read_ranges
+
         return read_ranges(partition.value)
 
 
 async def _ranges(options: SourceOptions) -> list[OffsetRange]:
+    from kip848_client.spark._cluster import Cluster
+
     cluster = Cluster(options)
     await cluster.start()
     try:

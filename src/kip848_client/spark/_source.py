@@ -1,6 +1,12 @@
-"""``Kip848DataSource``: the format ``kip848``."""
+"""``Kip848DataSource``: the format ``kip848``.
+
+Spark imports this module in a new process for each ``load()``, each plan and each worker: what a
+step does not need is imported when it is needed, here and in the readers and writers.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -12,13 +18,11 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from kip848_client.errors import ConfigError
-from kip848_client.spark._batch import BatchReader
-from kip848_client.spark._options import SourceOptions, source_options
-from kip848_client.spark._rows import check_columns
 from kip848_client.spark._schema import check_schema, schema_of
-from kip848_client.spark._sink_options import SinkOptions, sink_options
-from kip848_client.spark._stream import StreamReader
-from kip848_client.spark._writers import BatchWriter, StreamWriter
+
+if TYPE_CHECKING:
+    from kip848_client.spark._options import SourceOptions
+    from kip848_client.spark._sink_options import SinkOptions
 
 __all__ = ["Kip848DataSource"]
 
@@ -42,16 +46,22 @@ class Kip848DataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """For ``spark.read``."""
+        from kip848_client.spark._batch import BatchReader
+
         return BatchReader(self._checked(schema, is_stream=False))
 
     def streamReader(  # noqa: N802  # Spark's name
         self, schema: StructType
     ) -> DataSourceStreamReader:
         """For ``spark.readStream``."""
+        from kip848_client.spark._stream import StreamReader
+
         return StreamReader(self._checked(schema, is_stream=True))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """For ``df.write``, with ``mode("append")``."""
+        from kip848_client.spark._writers import BatchWriter
+
         if overwrite:
             raise ConfigError("a topic cannot be overwritten; use mode('append')")
         return BatchWriter(self._to_write(schema))
@@ -61,15 +71,22 @@ class Kip848DataSource(DataSource):
     ) -> DataSourceStreamArrowWriter:
         """For ``df.writeStream``. ``overwrite`` is output mode ``complete``, whose rows are
         appended, as in Spark's own sink."""
+        from kip848_client.spark._writers import StreamWriter
+
         del overwrite
         return StreamWriter(self._to_write(schema))
 
     def _to_write(self, schema: StructType) -> SinkOptions:
+        from kip848_client.spark._rows import check_columns
+        from kip848_client.spark._sink_options import sink_options
+
         options = sink_options(dict(self.options))
         check_columns(schema, options.topic)
         return options
 
     def _checked(self, schema: StructType, *, is_stream: bool) -> SourceOptions:
+        from kip848_client.spark._options import source_options
+
         options = source_options(dict(self.options), is_stream=is_stream)
         check_schema(schema, with_headers=options.with_headers)
         return options

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -19,15 +19,13 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from kip848_client.spark._alone import ExclusiveRunner
 from kip848_client.spark._manifest import Manifest
-from kip848_client.spark._member import MemberRunner
-from kip848_client.spark._options import SourceOptions
 from kip848_client.spark._ranges import OffsetRange, packed
-from kip848_client.spark._reading import TaskRanges, read_ranges
-from kip848_client.spark._runner import SourceRunner
 from kip848_client.spark._signals import leave_when_terminated
-from kip848_client.spark._slots import tasks_of
+
+if TYPE_CHECKING:
+    from kip848_client.spark._options import SourceOptions
+    from kip848_client.spark._runner import SourceRunner
 
 __all__ = ["StreamReader"]
 
@@ -47,8 +45,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _run(self) -> SourceRunner:
         if self._runner is None:
-            kind = MemberRunner if self._options.is_shared else ExclusiveRunner
-            self._runner = kind(self._options)
+            self._runner = _runner_of(self._options)
             leave_when_terminated(self._runner.close)
         return self._runner
 
@@ -83,6 +80,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The tasks of a batch: all of it is in ``end``."""
+        from kip848_client.spark._reading import TaskRanges
+        from kip848_client.spark._slots import tasks_of
+
         del start
         batch = self._run().batch(Manifest.of(end))
         ranges = [OffsetRange(tp, *span) for tp, span in sorted(batch.ranges.items())]
@@ -91,6 +91,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Arrow batches of the ranges of one task."""
+        from kip848_client.spark._reading import read_ranges
+
         return read_ranges(partition.value)
 
     def commit(self, end: dict[str, Any]) -> None:
@@ -101,3 +103,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The query is over."""
         if self._runner is not None:
             self._runner.close()
+
+
+def _runner_of(options: SourceOptions) -> SourceRunner:
+    if options.is_shared:
+        from kip848_client.spark._member import MemberRunner
+
+        return MemberRunner(options)
+    from kip848_client.spark._alone import ExclusiveRunner
+
+    return ExclusiveRunner(options)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
@@ -19,11 +19,12 @@ from pyspark.sql.datasource import (
 )
 
 from kip848_client.spark import _outcome
-from kip848_client.spark._books import carry_out
 from kip848_client.spark._outcome import Batch, Steps
-from kip848_client.spark._pouring import Prepared, write_at_least_once, write_in_transaction
-from kip848_client.spark._sink_options import SinkOptions
 from kip848_client.spark._task import RunningTask, new_run, running_task
+
+if TYPE_CHECKING:
+    from kip848_client.spark._pouring import Prepared
+    from kip848_client.spark._sink_options import SinkOptions
 
 __all__ = ["BatchWriter", "StreamWriter", "Written"]
 
@@ -93,6 +94,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
 
 def _write(options: SinkOptions, run: str | None, batches: Iterator[Any]) -> Written:
+    from kip848_client.spark._pouring import write_at_least_once, write_in_transaction
+
     if options.name is None:
         return Written(write_at_least_once(options, batches))
     task = running_task(run)
@@ -107,6 +110,8 @@ def _end(
 ) -> None:
     """Carry a commit or an abort out, exactly once only. Where no task tells of itself there is
     nothing to end: tasks that fail abort what they have begun."""
+    from kip848_client.spark._books import carry_out
+
     told = [each for each in messages if isinstance(each, Written) and each.task is not None]
     if options.name is None or not told:
         return
