@@ -408,3 +408,32 @@ async def test_records_that_take_longer_than_a_transaction_may(
         assert await job.seen() == list(range(8))
         assert "longer than the producer's transaction_timeout_ms" in caplog.text
         await cluster.close()
+
+
+@pytest.mark.parametrize("batch", [False, True])
+async def test_a_producer_that_somebody_else_stops_ends_run(batch: bool) -> None:
+    async with intercepted() as (_, cluster):
+        job = await Job(cluster).prepare(1)
+        producer = job.producer("p")
+
+        async def function(given: Any) -> ProducerRecord:
+            await producer.stop(timeout_ms=0)
+            one = given[0] if isinstance(given, list) else given
+            return ProducerRecord(job.target, value=one.value)
+
+        async with job.processor(function, producer=producer, batch=batch) as processor:
+            with pytest.raises(LocalProtocolError, match="the producer is closed"):
+                await processor.run()
+
+
+async def test_an_iterator_of_the_function_that_is_at_its_end_is_told() -> None:
+    async with intercepted() as (_, cluster):
+        job = await Job(cluster).prepare(1)
+
+        def function(_: Rec) -> ProducerRecord:
+            return next(iter(()))
+
+        async with job.processor(function) as processor:
+            with pytest.raises(RuntimeError, match=r"the function raised StopIteration") as failed:
+                await processor.run()
+        assert "while processing" in "".join(getattr(failed.value, "__notes__", ()))

@@ -15,7 +15,7 @@ from inspect import isawaitable
 from itertools import takewhile
 from typing import Any, Final
 
-from kip848_client.errors import BrokerError, ConfigError
+from kip848_client.errors import BrokerError, ConfigError, LocalProtocolError
 from kip848_client.exactly_once import _commands as do
 from kip848_client.exactly_once import _events as ev
 from kip848_client.exactly_once._dead_letters import dead_letter_headers
@@ -90,7 +90,10 @@ class Working:
     ) -> tuple[Answer, int]:
         number, until, records = command.number, command.first, 0
         function, time = self._function, self._loop.time
-        sending = self._producer.sending()
+        try:
+            sending = self._producer.sending()
+        except LocalProtocolError as err:  # somebody has stopped it
+            return self._refused(number, taken[0], taken[0], err), 0
         put, send = sending.put, sending.send
         turn_at_s = time() + _TURN_S
         for record in taken:
@@ -133,9 +136,9 @@ class Working:
             return self._failed(number, taken[0], taken[-1], 0, err), 0
         if self._discarded == number:
             return ev.Processed(number, first, 0), 0
-        sending = self._producer.sending()
-        put, send = sending.put, sending.send
         try:
+            sending = self._producer.sending()
+            put, send = sending.put, sending.send
             for topic, value, key, partition, timestamp_ms, headers in outputs:
                 if headers or not put(topic, value, key, partition, timestamp_ms):
                     await send(topic, value, key, partition, timestamp_ms, headers)
@@ -181,6 +184,10 @@ class Working:
 
     def _told(self, error: Exception | asyncio.CancelledError, who: str) -> Exception:
         """What to say of it; raises where it is we who are cancelled."""
+        if isinstance(error, StopIteration) and self._dead_letter_topic is None:
+            ended = RuntimeError(f"{who} raised {error!r}")  # no coroutine can raise it (PEP 479)
+            ended.__cause__ = error
+            return ended
         if isinstance(error, Exception):
             return error
         if self._is_ending:
@@ -193,10 +200,11 @@ class Working:
         self, command: do.SendDeadLetters, rows: Rows
     ) -> ev.Processed | ev.Failed:
         """See ``SendDeadLetters``."""
-        send, topic = self._producer.bytes_sending().send, self._dead_letter_topic
+        topic = self._dead_letter_topic
         assert topic is not None, "the core was told that there is one"
         records = 0
         try:
+            send = self._producer.bytes_sending().send
             while rows and rows[0].offset < command.until:
                 each = rows[0]
                 time_ms = each.timestamp if each.timestamp >= 0 else None
