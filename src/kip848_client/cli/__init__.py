@@ -13,10 +13,10 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from kip848_client.cli._output import Unwritable, flush, give_up, prepare
+from kip848_client.cli._output import Unwritable, flush, give_up, prepare, put
 from kip848_client.errors import ConfigError
 
-__all__ = ["COMMANDS", "main"]
+__all__ = ["COMMANDS", "main", "parser_for"]
 
 COMMANDS: Final[dict[str, str]] = {
     "demo": "watch a consumer group at work: members join, leave, crash and come back",
@@ -47,16 +47,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return give_up(err.__cause__)
 
 
-def _run(given: list[str]) -> int:
+def parser_for(given: Sequence[str]) -> argparse.ArgumentParser:
+    """What parses these arguments. Only the command that they name is loaded."""
     parser = argparse.ArgumentParser(
         prog="kip848", description="Tools around Kafka's KIP-848 consumer group protocol."
     )
+    parser.add_argument("--version", action="store_true", help="print the version, and end")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text)
         if name in given[:1]:
             importlib.import_module(f"{__name__}.{name}").configure(command)
-    parsed = parser.parse_args(given)
+    return parser
+
+
+def _print_version() -> int:
+    from importlib.metadata import version  # which takes a while to import
+
+    put(f"kip848-client {version('kip848-client')}\n")
+    return 0
+
+
+def _run(given: list[str]) -> int:
+    if given == ["--version"]:
+        return _print_version()
+    parsed = parser_for(given).parse_args(given)
     try:
         code: int = importlib.import_module(f"{__name__}.{parsed.command}").run(parsed)
     except ConfigError as err:
