@@ -31,6 +31,12 @@ from itertools import islice
 from typing import Any, Final
 
 from kip848_client._types import TopicId
+from kip848_client.connect import (
+    ITSELF,
+    connector_of,
+    item_name,
+    parts_of,
+)
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import WireError
 from kip848_client.wire.messages.classic_group import (
@@ -48,12 +54,6 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from kip848_client.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from mock_coordinator.core.groups.records.connect_items import (
-    ITSELF,
-    connector_of,
-    item_name,
-    parts_of,
-)
 from mock_coordinator.core.groups.records.consumer_protocol import (
     TopicPartitions,
     read_assignment,

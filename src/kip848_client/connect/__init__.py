@@ -30,6 +30,16 @@ from kip848_client.connect._model import (
     group_worker,
 )
 from kip848_client.connect._protocols import PROTOCOL_TYPE, ConnectProtocol, RebalanceReason
+from kip848_client.connect._resources import (
+    ItemsError,
+    OwnedItems,
+    connector_of,
+    parts_of,
+    read_items,
+    resource_of,
+    taken_once,
+    write_items,
+)
 from kip848_client.connect._rounds import Round, RoundMemory, WorkerRound, incremental_round
 from kip848_client.connect._spread import SpreadAssignor
 
@@ -49,7 +59,9 @@ __all__ = [
     "IncrementalCooperativeAssignor",
     "IncrementalMemory",
     "Items",
+    "ItemsError",
     "NewWorkerAssignment",
+    "OwnedItems",
     "RebalanceReason",
     "ReturningWorker",
     "Round",
@@ -62,9 +74,15 @@ __all__ = [
     "WorkerRound",
     "checked_target",
     "computed_target",
+    "connector_of",
     "eager_round",
     "group_worker",
     "incremental_round",
     "item_name",
     "items_of",
+    "parts_of",
+    "read_items",
+    "resource_of",
+    "taken_once",
+    "write_items",
 ]

@@ -11,7 +11,6 @@ the same shape::
                 case EpochChanged():      committer.epoch = command.member_epoch
                 case Announce():          log(command)
                 case Note():              tell_whoever_watches(command)
-              case Note():              tell_whoever_watches(command)
                 case Report():            errors.put(command)
                 case ReleasePartitions():
                     fetcher.hold(command.partitions)   # before anything is awaited
@@ -104,6 +103,7 @@ from kip848_client.member._model import (
     MemberSnapshot,
     OfferedAssignor,
     Severity,
+    group_by_topic,
 )
 from kip848_client.member._settling import EXTRA_HEARTBEATS_MAX, EXTRA_INTERVALS
 from kip848_client.member._states import TRANSITIONS, MemberState
@@ -165,4 +165,5 @@ __all__ = [
     "Subscribed",
     "TimerFired",
     "TopicsResolved",
+    "group_by_topic",
 ]

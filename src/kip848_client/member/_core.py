@@ -9,8 +9,7 @@ back as an event with the same number.
 
 At most one piece of *work* for the application is open (``_work``). New work replaces the old; the
 number of the old one is then stale, and that is all that "abort" means here: the assignment changes
-only when an answer to open work arrives. In the same way the answer to a heartbeat of a former
-membership is ignored, whatever it says.
+only when an answer to open work arrives. Answers to heartbeats of a former membership are ignored.
 """
 
 from __future__ import annotations
@@ -95,8 +94,7 @@ class MemberCore:
         self._clock = HeartbeatClock(settings, jitter)
         """When the next heartbeat may go."""
         self._fields = IntentBuilder(settings, member_id)
-        """What the next heartbeat says. Not of one membership: a pattern once sent is remembered
-        by the broker."""
+        """What the next heartbeat says. It outlives memberships, as a pattern that was sent does."""
         self._instance = InstanceClaim(settings.unreleased_instance_limit_ms)
         """Whether a former join of ours may hold the instance id."""
         self._names = NameLookup(settings, jitter, self._emit)
@@ -226,6 +224,7 @@ class MemberCore:
         passes = 0
         while (
             self._leave_if_not_polled()
+            or self._end_session()
             or self._cut_callbacks_short()
             or self._work.give_flush_up(self._now)
             or self._reconcile()
@@ -315,6 +314,13 @@ class MemberCore:
         else:
             self._on_work(self._work.drop())
 
+    def _end_session(self) -> bool:
+        """Others may have our partitions by now, and nobody can tell us."""
+        over = self.state in st.TAKES_ASSIGNMENT and self._membership.is_over(self._now)
+        if over:
+            self._fence("the end of the session")
+        return over
+
     def _fail(self, error: Kip848Error) -> None:
         self._emit(do.Report(error, Severity.FATAL))
         self.fatal_error = error
@@ -402,8 +408,8 @@ class MemberCore:
         if leave.final:
             self.closed = True
             return
-        resubscribed = self.state is MemberState.UNSUBSCRIBED and self._application.take_next()
-        if resubscribed and self._application.polled_meanwhile:
+        subscribed = self.state is MemberState.UNSUBSCRIBED and self._application.take_next()
+        if subscribed and self._application.polled_meanwhile:
             self._join("subscribed while leaving")
 
     def _send_leave(self) -> bool:
@@ -438,7 +444,8 @@ class MemberCore:
         assert subscription is not None, "in the group without a subscription"
         claim, reconciled = self._work.claimed, self._work.assignment.current
         intent = self._fields.build(self._standing.epoch, subscription, claim, reconciled)
-        self._membership.sent(OpenHeartbeat(self._emit_heartbeat(intent), self._standing.epoch))
+        number = self._emit_heartbeat(intent)
+        self._membership.sent(OpenHeartbeat(number, self._standing.epoch, self._now))
         self._clock.sent(self._now, urgent=urgent)
         if self.state is MemberState.ACKNOWLEDGING and self._work.assignment.is_met:
             self._move(st.Acknowledged, "acknowledged")
@@ -477,7 +484,7 @@ class MemberCore:
                 if isinstance(event.outcome, HeartbeatRefused):
                     self._on_refused(heartbeat, event.outcome)
                 else:
-                    self._on_accepted(event.attempt, event.outcome)
+                    self._on_accepted(heartbeat, event.outcome)
 
     def _on_no_answer(self, reason: LossReason) -> None:
         self._fields.forget()
@@ -486,17 +493,18 @@ class MemberCore:
             self._instance.may_be_ours = True
         self._lose_coordinator(f"heartbeat {reason.value}")  # one not sent: a broker may be gone
 
-    def _on_accepted(self, attempt: int, accepted: HeartbeatAccepted) -> None:
+    def _on_accepted(self, sent: OpenHeartbeat, accepted: HeartbeatAccepted) -> None:
         if not accepted.is_for(self.member_id):
             self._fields.forget()
             self._clock.failed(self._now)
             return
         self._link.heard(self._now)
         self._instance.accepted()
+        self._membership.accepted(sent, self._settings.session_timeout_ms)
         self._clock.accepted(self._now, accepted.heartbeat_interval_ms)
         self._standing.adopt(accepted.member_epoch)
         if accepted.assignors is not None:
-            self._emit(do.AssignorsHeard(attempt, accepted.member_epoch, accepted.assignors))
+            self._emit(do.AssignorsHeard(sent.number, self._standing.epoch, accepted.assignors))
         if self.state not in st.TAKES_ASSIGNMENT:
             return
         if accepted.assignment is None:

@@ -40,7 +40,7 @@ class Deadlines:
         if state in st.HEARTBEATING:
             times += [self._link.next_lookup_ms(), self._link.report_due_ms()]
         if state in st.TAKES_ASSIGNMENT:
-            times += self._of_application()
+            times += [*self._of_application(), membership.session_until_ms]
         if self._link.known and state in st.IN_GROUP and membership.open is None:
             urgent = membership.is_urgent(state)
             times.append(self._clock.next_ms(now_ms, urgent=urgent))

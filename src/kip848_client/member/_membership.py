@@ -20,6 +20,7 @@ class OpenHeartbeat:
 
     number: int
     member_epoch: int
+    sent_ms: int
 
 
 @dataclass(slots=True)
@@ -36,11 +37,23 @@ class Membership:
     retry_on_poll: bool = False
     """A callback failed: the reconciliation is repeated when the application polls."""
 
+    session_until_ms: int | None = None
+    """When the coordinator may have put this member out, if it has not heard of it since."""
+
     def sent(self, heartbeat: OpenHeartbeat) -> None:
         """A heartbeat of this membership went out."""
         self.open = heartbeat
         self.join_was_sent = True
         self.expedite = False
+
+    def accepted(self, heartbeat: OpenHeartbeat, session_timeout_ms: int | None) -> None:
+        """The coordinator took it. Its session began anew not before the heartbeat was sent."""
+        if session_timeout_ms is not None:
+            self.session_until_ms = heartbeat.sent_ms + session_timeout_ms
+
+    def is_over(self, now_ms: int) -> bool:
+        """Whether its session may have ended unheard."""
+        return self.session_until_ms is not None and now_ms >= self.session_until_ms
 
     def is_urgent(self, state: MemberState) -> bool:
         """Whether the next heartbeat skips the interval."""

@@ -169,13 +169,15 @@ class HeartbeatAccepted:
 @dataclass(frozen=True, slots=True)
 class HeartbeatRefused:
     """The broker's answer with an error: Kafka's code, its name, the broker's own words, and
-    whether Kafka calls the code retriable (only asked for codes that the member has no rule for).
+    whether Kafka calls the code retriable (only asked for codes that the member has no rule for);
+    ``api`` is what was refused.
     """
 
     code: int
     name: str
     message: str | None = None
     retriable: bool = False
+    api: str = "ConsumerGroupHeartbeat"
 
 
 HeartbeatOutcome = HeartbeatAccepted | HeartbeatRefused
@@ -211,6 +213,10 @@ class MemberSettings:
     unreleased_instance_limit_ms: int = 60_000
     """How long a *re*join is retried on UNRELEASED_INSTANCE_ID. The largest session timeout that
     a broker grants by default (``group.consumer.max.session.timeout.ms``) is 60 s."""
+    session_timeout_ms: int | None = None
+    """How long after the last heartbeat that the coordinator accepted others may already have what
+    this member has: then it drops all of it as lost, and joins again. ``None``: it goes on until
+    the coordinator refuses it."""
     extra_heartbeats: bool = True
     """Whether to ask sooner than the interval for a while when the assignment has changed."""
     leave_patience_ms: int = 5_000

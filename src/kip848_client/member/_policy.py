@@ -136,7 +136,7 @@ def error_of(refused: HeartbeatRefused) -> BrokerError:
         refused.code,
         refused.name,
         refused.message,
-        api="ConsumerGroupHeartbeat",
+        api=refused.api,
         retriable=refused.retriable,
         hint=_HINTS.get(refused.code, ""),
     )

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from kip848_client._types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from kip848_client.connect import ITSELF, resource_of
 from kip848_client.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
     ConnectGroupHeartbeatRequestAssignor,
@@ -19,7 +20,6 @@ from kip848_client.wire.messages.connect_group import (
     ConnectGroupItems,
     ConnectGroupPrepareAssignmentRequest,
 )
-from mock_coordinator.core.groups.records.connect_items import ITSELF, resource_of
 from tests.scenarios.commands.computing import offers
 from tests.scenarios.notation import Arguments, NotationError, partitions_text, read_numbers
 from tests.scenarios.scenario_run import DEFAULT_GROUP, Member, ScenarioRun

@@ -115,6 +115,7 @@ class Settings(TypedDict, total=False):
     max_poll_interval_ms: int
     auto_commit: bool
     unreleased_instance_limit_ms: int
+    session_timeout_ms: int | None
     extra_heartbeats: bool
     client_assignors: tuple[OfferedAssignor, ...]
 

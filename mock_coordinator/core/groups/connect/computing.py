@@ -13,6 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kip848_client.assignors import NO_PARTITIONS, Partitions
+from kip848_client.connect import (
+    ItemsError,
+    read_items,
+    taken_once,
+    write_items,
+)
 from kip848_client.wire.messages.connect_group import (
     ConnectGroupInstallAssignmentRequest,
     ConnectGroupPrepareAssignmentResponse,
@@ -26,12 +32,6 @@ from mock_coordinator.core.groups.client_assignors.install import (
     target_records,
 )
 from mock_coordinator.core.groups.records.assignor_values import AssignmentMetadata, ClientAssignor
-from mock_coordinator.core.groups.records.connect_items import (
-    ItemsError,
-    read_items,
-    taken_once,
-    write_items,
-)
 from mock_coordinator.core.groups.records.connect_records import (
     ConnectTargetEpoch,
     ConnectTargetMetadata,

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from kip848_client._types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from kip848_client.connect import OwnedItems, write_items
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
@@ -36,7 +37,6 @@ from mock_coordinator.core.groups.membership.identity import (
 )
 from mock_coordinator.core.groups.membership.member_update import MemberUpdate
 from mock_coordinator.core.groups.records.assignor_values import ClientAssignor
-from mock_coordinator.core.groups.records.connect_items import OwnedItems, write_items
 from mock_coordinator.core.groups.records.connect_records import (
     ConnectGroupEpoch,
     ConnectWorkerMetadata,

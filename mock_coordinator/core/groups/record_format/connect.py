@@ -13,6 +13,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from kip848_client._types import TopicId
+from kip848_client.connect import (
+    connector_of,
+    read_items,
+    resource_of,
+    write_items,
+)
 from kip848_client.wire._fields import array, int8, int32, int64, string, struct
 from kip848_client.wire.messages.connect_group import ConnectGroupItems
 from mock_coordinator.core.groups.record_format.keys import GroupKey, GroupMemberKey
@@ -23,12 +29,6 @@ from mock_coordinator.core.groups.record_format.values import (
 )
 from mock_coordinator.core.groups.record_format.writing import metadata_value
 from mock_coordinator.core.groups.records.assignor_values import ClientAssignor
-from mock_coordinator.core.groups.records.connect_items import (
-    connector_of,
-    read_items,
-    resource_of,
-    write_items,
-)
 from mock_coordinator.core.groups.records.connect_records import (
     ConnectCurrentAssignment,
     ConnectGroupEpoch,

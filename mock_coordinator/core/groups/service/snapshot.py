@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 
 from kip848_client._types import TopicId, TopicPartition, format_topic_id
 from kip848_client.assignors import NO_PARTITIONS, Partitions
+from kip848_client.connect import connector_of
 from mock_coordinator.core.groups.assignment.target_assignment import assignor_of_target
 from mock_coordinator.core.groups.classic.snapshot import ClassicSnapshot, take_classic_snapshot
 from mock_coordinator.core.groups.records.assignor_values import NO_METADATA, AssignmentMetadata
-from mock_coordinator.core.groups.records.connect_items import connector_of
 from mock_coordinator.core.groups.records.member_state import MemberState
 from mock_coordinator.core.groups.records.state_records import (
     MemberSubscription,

@@ -17,7 +17,7 @@ from typing import ClassVar, Final
 
 from kip848_client._types import TopicId
 from kip848_client.assignors import NO_PARTITIONS, Partitions
-from mock_coordinator.core.groups.records.connect_items import ITSELF, connector_of
+from kip848_client.connect import ITSELF, connector_of
 from mock_coordinator.core.groups.records.connect_records import (
     CONNECT_RECORDS,
     ConnectTargetEpoch,

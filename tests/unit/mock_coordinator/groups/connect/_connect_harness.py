@@ -12,6 +12,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from kip848_client.connect import (
+    ITSELF,
+    connector_of,
+    parts_of,
+    write_items,
+)
 from kip848_client.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
     ConnectGroupHeartbeatRequestAssignor,
@@ -25,12 +31,6 @@ from kip848_client.wire.messages.connect_group import (
 )
 from mock_coordinator.core.groups import GroupCoordinator, GroupSnapshot
 from mock_coordinator.core.groups.record_format import decode_record, encode_record
-from mock_coordinator.core.groups.records.connect_items import (
-    ITSELF,
-    connector_of,
-    parts_of,
-    write_items,
-)
 from mock_coordinator.core.groups.records.member_state import MemberState
 from mock_coordinator.core.groups.records.state_records import StateRecord
 from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived

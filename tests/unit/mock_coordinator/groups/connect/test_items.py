@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kip848_client.wire.messages.connect_group import ConnectGroupItems
-from mock_coordinator.core.groups.records.connect_items import (
+from kip848_client.connect import (
     ITSELF,
     ItemsError,
     connector_of,
@@ -18,6 +17,7 @@ from mock_coordinator.core.groups.records.connect_items import (
     taken_once,
     write_items,
 )
+from kip848_client.wire.messages.connect_group import ConnectGroupItems
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
 GENERATIONS = st.integers(0, 2**31 - 1)

@@ -9,6 +9,7 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
+from kip848_client.connect import ITSELF, resource_of, write_items
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import UnsupportedVersion
 from kip848_client.wire.messages.connect_group import (
@@ -21,7 +22,6 @@ from kip848_client.wire.messages.connect_group import (
 )
 from mock_coordinator import MockBroker, OwnershipViolation, VirtualClock
 from mock_coordinator.core.groups import GroupType
-from mock_coordinator.core.groups.records.connect_items import ITSELF, resource_of, write_items
 from mock_coordinator.core.groups.records.state_records import CurrentAssignment
 from mock_coordinator.core.groups.state.connect_group import ConnectGroup
 from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived

@@ -1,4 +1,4 @@
-"""Connectors and tasks as the resources of a reconciled group, and as messages have them.
+"""Connectors and tasks as the resources of a group that reconciles, and as messages have them.
 
 The tasks of one generation of a connector are the parts of one resource, by their numbers. The
 connector itself is a resource of its own with the single part ``ITSELF``, which stands for its
@@ -13,15 +13,13 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from kip848_client._types import TopicId
-from kip848_client.connect import ITSELF, item_name
+from kip848_client.connect._items import ITSELF, item_name
 from kip848_client.wire.messages.connect_group import ConnectGroupItems
 
 __all__ = [
-    "ITSELF",
     "ItemsError",
     "OwnedItems",
     "connector_of",
-    "item_name",
     "parts_of",
     "read_items",
     "resource_of",

@@ -1,0 +1,53 @@
+"""What a worker's membership asks of its driver, beyond what any member asks
+(``kip848_client.member``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kip848_client.worker._model import AssignedItem
+
+__all__ = [
+    "ReadConfiguration",
+    "StartItems",
+    "StopItems",
+    "WorkerCommand",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerCommand:
+    """Base of all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopItems(WorkerCommand):
+    """Stop these. Answer: ``ItemsStopped`` with the same number, when nothing of them runs any more
+    or what runs was cut off; until then nobody else is given them.
+
+    ``lost``: the group has put this worker out, or may have: others may run them already. ``last``:
+    this is everything, for the worker leaves or was put out.
+    """
+
+    plan: int
+    items: tuple[AssignedItem, ...]
+    lost: bool
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StartItems(WorkerCommand):
+    """Start ``items``; ``assignment`` is all that runs here then. Answer: ``ItemsStarted`` with the
+    same number, when a start was tried of each."""
+
+    plan: int
+    items: tuple[AssignedItem, ...]
+    assignment: tuple[AssignedItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadConfiguration(WorkerCommand):
+    """Read the configuration at least as far as this: an assignment was made of it. Answer:
+    ``ConfigurationRead``. Until then nothing is started."""
+
+    config_offset: int

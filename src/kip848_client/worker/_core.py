@@ -1,0 +1,235 @@
+"""The membership of a worker in a group of Connect workers, on the protocol of KIP-848
+(docs/reference/draft-protocols.md).
+
+Theory of operation
+-------------------
+The life of a membership is the same for whoever reconciles: heartbeats, epochs, fences, what is
+given up before what is taken. ``MemberCore`` has all of it, proven for consumers, and knows nothing
+of what is shared but whether two of it are the same. ``WorkerCore`` holds one, gives it items under
+the names that it has for them (``_partitions``), and adds what is a worker's own:
+
+- Nothing is started before the worker knows the configuration that it was assigned from.
+- The delay that an assignment announces (``_scheduled``), and reasons to compute anew
+  (``_reasons``).
+- A worker that hears nothing of the coordinator for as long as its session stops everything
+  (``MemberSettings.session_timeout_ms``): an item that runs twice is worse than one that rests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kip848_client._types import MemberId
+from kip848_client.connect import RebalanceReason, WorkerAssignment
+from kip848_client.errors import LocalProtocolError, WireError
+from kip848_client.member import (
+    AssignorsHeard,
+    AssignorsOffered,
+    Command,
+    Event,
+    Fenced,
+    FlushOffsets,
+    HeartbeatAccepted,
+    HeartbeatAnswered,
+    MemberCore,
+    MemberState,
+    OfferedAssignor,
+    PartitionsReleased,
+    PartitionsStarted,
+    Polled,
+    ReleasePartitions,
+    Report,
+    ResolveTopics,
+    SendHeartbeat,
+    Severity,
+    StartPartitions,
+    Subscribed,
+    TopicsResolved,
+)
+from kip848_client.worker._commands import ReadConfiguration, StartItems, StopItems, WorkerCommand
+from kip848_client.worker._events import (
+    ConfigurationRead,
+    ItemsStarted,
+    ItemsStopped,
+    JoinRequested,
+    RebalanceRequested,
+    WorkerEvent,
+)
+from kip848_client.worker._model import AssignedItem, WorkerSettings
+from kip848_client.worker._partitions import items, topic_name
+from kip848_client.worker._reasons import Offer
+from kip848_client.worker._scheduled import ScheduledRebalance
+
+__all__ = ["Output", "WorkerCore"]
+
+Output = Command | WorkerCommand
+"""Whatever a step may ask for."""
+
+_NO_ASSIGNMENT: Final = WorkerAssignment()
+
+
+class WorkerCore:
+    """A worker's membership, as pure state; driven as ``MemberCore`` is.
+
+    ``member_id``: made by the caller from real randomness, once for each process. ``jitter`` gets a
+    pause in ms and returns it varied by up to 20 %.
+    """
+
+    def __init__(
+        self, settings: WorkerSettings, member_id: MemberId, jitter: Callable[[int], int]
+    ) -> None:
+        if not settings.assignors:
+            raise LocalProtocolError("a worker needs an assignor: one of the group has to compute")
+        self._member = MemberCore(settings.of_member(), member_id, jitter)
+        self._offer = Offer(settings, self._publish)
+        self._scheduled = ScheduledRebalance(member_id)
+        self._said = _NO_ASSIGNMENT
+        """What the assignor says with the newest assignment."""
+        self._waiting: StartPartitions | None = None
+        """What is started when the configuration is known."""
+        self._now = 0
+        self._out: list[Output] = []
+
+    # -- what a driver reads -----------------------------------------------------------------
+
+    @property
+    def member_id(self) -> MemberId:
+        """The id that it was given; never changes."""
+        return self._member.member_id
+
+    @property
+    def state(self) -> MemberState:
+        """Where the member is."""
+        return self._member.state
+
+    @property
+    def member_epoch(self) -> int | None:
+        """The epoch of its membership, ``None`` when not in the group."""
+        return self._member.commit_epoch
+
+    @property
+    def closed(self) -> bool:
+        """Whether a final leave has completed: no command will come any more."""
+        return self._member.closed
+
+    @property
+    def assigned(self) -> tuple[AssignedItem, ...]:
+        """What this worker runs, or is about to start or stop."""
+        return items(self._member.assigned)
+
+    @property
+    def leader(self) -> str:
+        """The member that computed the newest assignment; empty before the first."""
+        return self._said.leader
+
+    @property
+    def leader_url(self) -> str:
+        """Where to reach it."""
+        return self._said.leader_url
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When to deliver ``TimerFired`` if nothing happens before; ``None`` for never."""
+        times = [self._member.deadline_ms, self._scheduled.due_ms]
+        return min((time for time in times if time is not None), default=None)
+
+    # -- the step ----------------------------------------------------------------------------
+
+    def step(self, now_ms: int, event: Event | WorkerEvent) -> tuple[Output, ...]:
+        """Take one event; returns what to do, in order.
+
+        Raises ``LocalProtocolError``, with nothing changed, for an event that the state does not
+        allow or that answers a question which was never asked.
+        """
+        self._now = max(self._now, now_ms)
+        self._out = []
+        match event:
+            case JoinRequested():
+                self._offer.begin(event.config_offset)
+                self._feed(Subscribed())
+                self._feed(Polled(waiting=True))
+            case ConfigurationRead():
+                self._offer.config_offset = max(self._offer.config_offset, event.config_offset)
+                self._start_what_waits()
+            case RebalanceRequested():
+                self._offer.request(event.reason)
+            case ItemsStopped():
+                self._feed(PartitionsReleased(event.plan))
+            case ItemsStarted():
+                self._feed(PartitionsStarted(event.plan))
+            case HeartbeatAnswered(outcome=HeartbeatAccepted()):
+                self._feed(event)
+                self._offer.accepted(event.attempt)
+            case Event():
+                self._feed(event)
+            case _:
+                raise LocalProtocolError(f"a worker knows nothing of {event!r}")
+        if self._scheduled.take_due(self._now):
+            self._offer.request(RebalanceReason.SCHEDULED_REBALANCE)
+        return tuple(self._out)
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _publish(self, offer: tuple[OfferedAssignor, ...]) -> None:
+        self._feed(AssignorsOffered(offer))
+
+    def _feed(self, event: Event) -> None:
+        """One event for the member, and what follows of its commands here."""
+        for command in self._member.step(self._now, event):
+            match command:
+                case ResolveTopics():
+                    names = {each: topic_name(each) for each in command.ids}
+                    self._feed(TopicsResolved(command.query, names))
+                case ReleasePartitions():
+                    self._waiting = None
+                    self._stop(command)
+                case StartPartitions():
+                    self._waiting = command
+                    self._start_what_waits()
+                case AssignorsHeard():
+                    self._on_heard(command)
+                case FlushOffsets():
+                    raise AssertionError("a worker has no offsets to commit")
+                case Fenced():
+                    self._scheduled.forget()
+                    self._out.append(command)
+                case SendHeartbeat():
+                    self._offer.sent(command.attempt, command.intent)
+                    self._out.append(command)
+                case _:
+                    self._out.append(command)
+
+    def _stop(self, command: ReleasePartitions) -> None:
+        named = items(command.partitions)
+        self._out.append(StopItems(command.plan, named, command.lost, command.last))
+
+    def _start_what_waits(self) -> None:
+        """Start what was assigned, once the configuration is known that it was assigned from."""
+        waiting = self._waiting
+        if waiting is None:
+            return
+        if waiting.partitions and self._offer.config_offset < self._said.config_offset:
+            self._out.append(ReadConfiguration(self._said.config_offset))
+            return
+        self._waiting = None
+        new, everything = items(waiting.partitions), items(waiting.assignment)
+        self._out.append(StartItems(waiting.plan, new, everything))
+
+    def _on_heard(self, heard: AssignorsHeard) -> None:
+        news = heard.news
+        if news.target is None or not news.metadata:
+            return
+        try:
+            said = WorkerAssignment.decode(news.metadata, version=news.metadata_version)
+        except WireError as err:
+            self._out.append(Report(err, Severity.NOTICE))
+            return
+        self._said = said
+        self._scheduled.announced(
+            self._now,
+            news.metadata,
+            said.delay_ms,
+            computed_here=said.leader == self.member_id,
+            interval_ms=self._member.snapshot().heartbeat_interval_ms,
+        )

@@ -1,0 +1,78 @@
+"""What a worker's membership knows: its settings, and the items that it is assigned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kip848_client.connect import ITSELF, item_name
+from kip848_client.member import MemberSettings
+
+__all__ = ["AssignedItem", "AssignorVersions", "WorkerSettings"]
+
+
+class AssignedItem(NamedTuple):
+    """A connector (``task`` is ``ITSELF``, and there is no generation) or one of its tasks.
+
+    The ``generation`` counts how often the tasks of the connector were configured anew: the same
+    task of another generation is another item, and the one is stopped before the other is started.
+    """
+
+    connector: str
+    task: int = ITSELF
+    generation: int = ITSELF
+
+    def __str__(self) -> str:
+        return item_name(self.connector, self.task)
+
+
+@dataclass(frozen=True, slots=True)
+class AssignorVersions:
+    """An assignor that this worker can run, and the version of the metadata that it writes."""
+
+    name: str
+    minimum_version: int
+    maximum_version: int
+
+    @property
+    def version(self) -> int:
+        """What it writes: the newest that it knows."""
+        return self.maximum_version
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """What the membership needs to know of the worker's configuration. All times in milliseconds;
+    the defaults are Kafka Connect's where it has the setting."""
+
+    url: str
+    """Where the other workers reach this one (``rest.advertised.*``)."""
+    assignors: tuple[AssignorVersions, ...]
+    """The preferred one first; at least one."""
+    instance_id: str | None = None
+    """``group.instance.id``; makes the member static."""
+    rebalance_timeout_ms: int = 60_000
+    """``rebalance.timeout.ms``: what the coordinator gives a worker to stop what it has lost, and
+    to compute an assignment."""
+    session_timeout_ms: int = 45_000
+    """The broker's ``group.consumer.session.timeout.ms``: so long after the last heartbeat that was
+    accepted others may run what this worker runs."""
+    task_shutdown_graceful_timeout_ms: int = 5_000
+    """``task.shutdown.graceful.timeout.ms``: what it takes to stop. So long before the end of its
+    session a worker that cannot reach the coordinator begins to stop."""
+    request_timeout_ms: int = 40_000
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1_000
+
+    def of_member(self) -> MemberSettings:
+        """The same for the member core. A worker has no offsets to commit and is not polled."""
+        stop_after_ms = self.session_timeout_ms - self.task_shutdown_graceful_timeout_ms
+        return MemberSettings(
+            instance_id=self.instance_id,
+            max_poll_interval_ms=self.rebalance_timeout_ms,
+            auto_commit=False,
+            session_timeout_ms=max(stop_after_ms, self.session_timeout_ms // 2),
+            request_timeout_ms=self.request_timeout_ms,
+            retry_backoff_ms=self.retry_backoff_ms,
+            retry_backoff_max_ms=self.retry_backoff_max_ms,
+        )

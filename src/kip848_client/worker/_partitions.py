@@ -1,0 +1,55 @@
+"""Items under the names that the member core has for what is assigned: topic ids and partitions.
+
+The member core reconciles partitions, and needs to know nothing of them but whether two are the
+same. Tasks of one generation of a connector are the partitions of one topic, by their numbers; the
+connector itself is the partition 0 of a topic of its own (``kip848_client.connect.resource_of``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from kip848_client._types import TopicId
+from kip848_client.connect import ITSELF, connector_of, parts_of, write_items
+from kip848_client.member import AssignedPartition, Assignment, group_by_topic
+from kip848_client.wire.messages.connect_group import ConnectGroupItems
+from kip848_client.worker._model import AssignedItem
+
+__all__ = ["items", "partitions", "rows", "topic_name"]
+
+_ITSELF_AS_PARTITION: Final = 0
+
+
+def partitions(given: Iterable[ConnectGroupItems]) -> Assignment:
+    """Rows of a message as partitions; tasks that cannot be are left out."""
+    return group_by_topic(
+        (resource, _ITSELF_AS_PARTITION if part == ITSELF else part)
+        for resource, part in parts_of(given)
+        if part >= 0 or connector_of(resource)[1] == ITSELF
+    )
+
+
+def rows(assignment: Assignment) -> tuple[ConnectGroupItems, ...]:
+    """Partitions as rows of a message."""
+    return write_items(
+        {
+            topic_id: (ITSELF,) if connector_of(topic_id)[1] == ITSELF else numbers
+            for topic_id, numbers in assignment
+        }
+    )
+
+
+def items(assigned: Iterable[AssignedPartition]) -> tuple[AssignedItem, ...]:
+    """Partitions as the worker knows them, connectors before tasks, sorted."""
+    found: list[AssignedItem] = []
+    for each in assigned:
+        connector, generation = connector_of(each.topic_id)
+        task = ITSELF if generation == ITSELF else each.partition
+        found.append(AssignedItem(connector, task, generation))
+    return tuple(sorted(found, key=lambda item: (item.task != ITSELF, item)))
+
+
+def topic_name(topic_id: TopicId) -> str:
+    """By which the member core sorts."""
+    return connector_of(topic_id)[0]

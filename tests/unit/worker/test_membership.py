@@ -1,0 +1,196 @@
+"""Workers and the coordinator, each the code that production runs."""
+
+from __future__ import annotations
+
+from kip848_client.connect import RebalanceReason
+from kip848_client.member import Fenced, MemberState
+from kip848_client.worker import ConfigurationRead, ReadConfiguration, RebalanceRequested, StopItems
+from tests.unit.worker._workers import LATENCY_MS, STOP_MS, WorkerGroup, connector, task
+
+A, A0, A1, B, B0 = connector("a"), task("a", 0), task("a", 1), connector("b"), task("b", 0)
+
+
+def two_workers() -> WorkerGroup:
+    """``w1`` runs the connector ``a`` and its tasks, ``w2`` the connector ``b`` and its task."""
+    group = WorkerGroup()
+    group.worker("w1")
+    group.run(1_000)
+    group.worker("w2")
+    group.run(6_000)
+    group.assign({"w1": {A, A0, A1}, "w2": {B, B0}})
+    group.run(12_000)
+    group.expect(w1={A, A0, A1}, w2={B, B0})
+    return group
+
+
+def test_a_worker_that_is_alone_is_given_everything() -> None:
+    group = WorkerGroup()
+    group.worker("w1")
+    group.run(1_000)
+    assert group.runners == ["w1"]
+
+    group.assign({"w1": {A, A0, B}})
+    group.run(6_000)
+
+    group.expect(w1={A, A0, B})
+    assert group.workers["w1"].core.leader == "w1"
+    assert group.workers["w1"].core.leader_url == "http://w1:8083/"
+
+
+def test_an_item_is_stopped_before_another_worker_starts_it() -> None:
+    group = two_workers()
+    group.workers["w1"].stop_ms = 4_000
+    group.worker("w3")
+    group.run(6_000)
+
+    group.assign({"w1": {A, A0}, "w2": {B, B0}, "w3": {A1}})
+    group.run(4_000)
+    assert not group.workers["w3"].runs
+
+    group.run(12_000)
+    group.expect(w1={A, A0}, w2={B, B0}, w3={A1})
+    [stopped] = group.workers["w1"].all(StopItems)
+    assert stopped == StopItems(stopped.plan, (A1,), lost=False, last=False)
+
+
+def test_tasks_of_another_generation_begin_when_the_old_ones_have_ended() -> None:
+    group = two_workers()
+    group.workers["w1"].feed(RebalanceRequested(RebalanceReason.CONFIGURATION_CHANGED))
+    group.run(6_000)
+
+    group.assign({"w1": {A, task("a", 0, 2)}, "w2": {B, B0, task("a", 1, 2)}})
+    group.run(20_000)
+
+    group.expect(w1={A, task("a", 0, 2)}, w2={B, B0, task("a", 1, 2)})
+
+
+def test_a_worker_that_leaves_stops_everything_first() -> None:
+    group = two_workers()
+    group.leave("w2")
+    group.run(STOP_MS - 1)
+    assert group.workers["w2"].core.state is MemberState.PREPARE_LEAVING
+    group.run(1 + 2 * LATENCY_MS)
+    assert group.workers["w2"].core.closed
+    assert not group.workers["w2"].runs
+    group.kill("w2")
+
+    group.run(6_000)
+    group.assign({"w1": {A, A0, A1}}, deferred={B, B0}, delay_ms=30_000)
+    group.run(10_000)
+    group.expect(w1={A, A0, A1})
+
+
+def test_the_end_of_a_delay_is_told_once() -> None:
+    group = two_workers()
+    group.kill("w2")
+    group.run(60_000)
+    group.assign({"w1": {A, A0, A1}}, deferred={B, B0}, delay_ms=20_000)
+    group.run(19_000)
+    assert group.runners == []
+
+    group.run(7_000)
+
+    assert group.runners == ["w1"]
+    group.assign({"w1": {A, A0, A1, B, B0}})
+    group.run(60_000)
+    assert group.runners == []
+    group.expect(w1={A, A0, A1, B, B0})
+
+
+def test_another_worker_tells_it_when_the_one_that_computed_is_gone() -> None:
+    group = two_workers()
+    group.worker("w3")
+    group.run(6_000)
+    group.assign({"w1": {A, A0, A1}, "w2": {B}, "w3": set()}, deferred={B0}, delay_ms=20_000)
+    group.run(12_000)
+    computed = group.workers["w1"].core.leader
+    group.workers[computed].cut_off = True  # the coordinator does not know it yet
+
+    group.run(30_000)  # it is asked first, and passed over after the rebalance timeout
+
+    assert len(group.runners) == 1
+    assert group.runners != [computed]
+
+
+def test_a_worker_that_cannot_reach_the_coordinator_stops_before_others_start() -> None:
+    group = two_workers()
+    group.workers["w2"].cut_off = True
+    group.run(34_000)
+    assert group.workers["w2"].runs == {B, B0}
+    group.run(6_000 + STOP_MS)
+    assert not group.workers["w2"].runs
+    [stopped] = group.workers["w2"].all(StopItems)
+    assert stopped == StopItems(stopped.plan, (B, B0), lost=True, last=True)
+
+    assert group.runners == []
+
+    group.run(16_000)
+    group.assign({"w1": {A, A0, A1, B, B0}})
+    group.run(12_000)
+    assert group.workers["w1"].runs == {A, A0, A1, B, B0}
+
+
+def test_a_worker_that_was_put_out_stops_everything_and_joins_again() -> None:
+    group = two_workers()
+    worker = group.workers["w2"]
+    worker.cut_off = True
+    group.run(60_000)
+    worker.cut_off = False
+    group.run(60_000)
+
+    [fenced] = worker.all(Fenced)
+    assert fenced.cause == "the end of the session"
+    assert worker.core.state is MemberState.STABLE
+    assert not worker.runs
+
+
+def test_a_reason_that_was_not_heard_is_told_again() -> None:
+    group = two_workers()
+    worker = group.workers["w2"]
+    worker.cut_off = True
+    worker.feed(RebalanceRequested(64))
+    group.run(1_000)
+    assert group.runners == []
+    worker.cut_off = False
+
+    group.run(43_000)
+
+    assert len(group.runners) == 1
+    assert worker.core.state is MemberState.STABLE
+
+
+def test_nothing_is_started_before_its_configuration_is_known() -> None:
+    group = WorkerGroup()
+    worker = group.worker("w1")
+    worker.knows_offset = 5
+    group.run(1_000)
+    group.assign({"w1": {A, A0}}, config_offset=9)
+    group.run(10_000)
+    assert not worker.runs
+    assert worker.all(ReadConfiguration) == [ReadConfiguration(9)]
+
+    worker.feed(ConfigurationRead(8))
+    assert not worker.runs
+    worker.feed(ConfigurationRead(12))
+
+    group.run(6_000)
+    group.expect(w1={A, A0})
+
+
+def test_a_static_worker_that_is_away_for_a_moment_costs_no_assignment() -> None:
+    group = WorkerGroup()
+    group.worker("w1")
+    group.run(6_000)
+    group.worker("w2", instance_id="second")
+    group.run(6_000)
+    group.assign({"w1": {A, A0}, "w2": {B, B0}})
+    group.run(12_000)
+
+    group.leave("w2")
+    group.run(1_000)
+    group.kill("w2")
+    back = group.worker("w2b", instance_id="second", host="w2")
+    group.run(12_000)
+
+    assert group.runners == []
+    assert back.runs == {B, B0}
