@@ -10,12 +10,17 @@ from collections.abc import Iterator
 from typing import Final
 
 from kip848_client.error_codes import ErrorCode
-from tests.errors_page import of_groups, of_producers, of_records
+from tests.errors_page import of_groups, of_producers, of_records, of_telemetry
 from tests.errors_page.columns import Column
 
 __all__ = ["COLUMNS", "UNHEARD_OF", "page"]
 
-COLUMNS: Final = (*of_groups.COLUMNS, *of_records.COLUMNS, *of_producers.COLUMNS)
+COLUMNS: Final = (
+    *of_groups.COLUMNS,
+    *of_records.COLUMNS,
+    *of_producers.COLUMNS,
+    *of_telemetry.COLUMNS,
+)
 
 UNHEARD_OF: Final = 4_242
 """A code of a release to come."""
@@ -56,6 +61,7 @@ def _codes() -> Iterator[str]:
         ("Members of a group", of_groups.COLUMNS),
         ("Reading", of_records.COLUMNS),
         ("Producers", of_producers.COLUMNS),
+        ("Metrics that brokers ask for", of_telemetry.COLUMNS),
     )
     for title, columns in parts:
         names = [column.name for column in columns]
