@@ -9,6 +9,7 @@ from typing import Final
 BENCHMARKS: Final = {
     "wire": "codecs: ours beside kio's and aiokafka's, in microseconds a message",
     "assignors": "server-side assignors, up to 10,000 members x 100,000 partitions",
+    "connect_assignors": "Connect's assignors, 100 workers x 10,000 tasks, beside Kafka's class",
     "coordinator": "the bundled coordinator under load, beside librdkafka's mock broker",
     "fetch_core": "the fetch core by itself: milliseconds a step with 4,000 partitions",
     "idle": "idle partitions, many partitions, many consumers: processor, memory, stalls",

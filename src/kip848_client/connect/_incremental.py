@@ -42,6 +42,10 @@ __all__ = ["IncrementalCooperativeAssignor", "IncrementalMemory", "ReturningWork
 
 Identity = tuple[str, str]
 
+_LONGEST_REST_MS: Final = 5_000
+"""The default interval of heartbeats: by then most workers have reached their target, and to ask
+again costs little. Java's rests go on to five minutes."""
+
 
 class ReturningWorker(enum.StrEnum):
     """When a worker that returns gets its items back."""
@@ -133,7 +137,7 @@ class _Computation:
         self.rests = self.memory.rests
         if now_ms >= until_ms:
             self.rests += 1
-            until_ms = now_ms + backoff_ms(self.rests, max_delay_ms)
+            until_ms = now_ms + backoff_ms(self.rests, min(max_delay_ms, _LONGEST_REST_MS))
         self.resting_until_ms = until_ms
 
     def _is_moving(self) -> bool:

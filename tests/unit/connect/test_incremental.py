@@ -254,6 +254,9 @@ def test_nothing_is_moved_again_before_it_has_arrived() -> None:
     assert group.compute().delay_ms == 30  # asked meanwhile: the rest is not forgotten, nor longer
     group.now_ms += 30
     assert group.compute().delay_ms == 1_600
+    for _ in range(2):
+        group.now_ms += group.last.delay_ms
+        assert group.compute().delay_ms == 5_000  # a heartbeat's interval, and no more
     group.held_back = set()
     group.workers["w1"] = GroupWorker(group.epoch, group.last.workers["w1"])
     third = group.compute()  # no need to wait for the end of the rest
