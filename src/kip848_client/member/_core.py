@@ -94,7 +94,7 @@ class MemberCore:
         self._clock = HeartbeatClock(settings, jitter)
         """When the next heartbeat may go."""
         self._fields = IntentBuilder(settings, member_id)
-        """What the next heartbeat says. It outlives memberships, as a pattern that was sent does."""
+        """What the next heartbeat says. It outlives memberships, as sent patterns do."""
         self._instance = InstanceClaim(settings.unreleased_instance_limit_ms)
         """Whether a former join of ours may hold the instance id."""
         self._names = NameLookup(settings, jitter, self._emit)
