@@ -17,6 +17,7 @@ from kip848_client._assignor_wire import (
     prepare_outcome,
     prepare_request,
 )
+from kip848_client._computing import ComputingSettings
 from kip848_client._heartbeat_wire import heartbeat_outcome, heartbeat_request
 from kip848_client._types import GroupId, MemberId, TopicPartition
 from kip848_client.client_assignors import AssignorFailed, StickyAssignor
@@ -31,7 +32,6 @@ from kip848_client.group import (
     CallAssignors,
     CallListener,
     ComputeAssignment,
-    ComputingSettings,
     GroupCore,
     Input,
     InstallAssignment,

@@ -37,7 +37,6 @@ from kip848_client.group._commands import (
     PrepareAssignment,
     StartFetching,
 )
-from kip848_client.group._computing import ComputingSettings
 from kip848_client.group._core import GroupCore
 from kip848_client.group._events import (
     ApplicationDone,
@@ -83,7 +82,6 @@ __all__ = [
     "CommittedLost",
     "CommittedRow",
     "ComputeAssignment",
-    "ComputingSettings",
     "Detached",
     "FetchCommitted",
     "FlushAsked",

@@ -18,13 +18,14 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from kip848_client._computing import ComputingSettings
 from kip848_client._types import TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError
 from kip848_client.group._commands import FlushDone, Output, PollWanted
 from kip848_client.group._commit_troubles import CommitTroubles
 from kip848_client.group._committed import CommittedLookups
-from kip848_client.group._computing import Computing, ComputingSettings
+from kip848_client.group._computing import Computing
 from kip848_client.group._events import (
     ApplicationDone,
     AssignmentComputed,

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import pytest
 
+from kip848_client._computing import ComputingSettings
 from kip848_client._types import TopicId, TopicPartition
 from kip848_client.client_assignors import (
     ASSIGNOR_FAILED,
@@ -28,7 +29,6 @@ from kip848_client.group import (
     AssignmentLost,
     AssignmentPrepared,
     ComputeAssignment,
-    ComputingSettings,
     InstallAssignment,
     PrepareAssignment,
 )

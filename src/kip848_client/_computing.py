@@ -1,0 +1,358 @@
+"""Computing the assignment of the whole group, when the coordinator has chosen this member.
+
+Theory of operation
+-------------------
+The answer to a heartbeat asks for it. Then it is Prepare (the group as it is), the assignor,
+Install (its result): one *round*. A round has the rebalance timeout, as it has at the coordinator,
+which passes a member over that takes longer; what comes after that is dropped, by number.
+
+*Asked again.* The coordinator repeats its question until it has got the Prepare. So a question in
+the answer to a heartbeat that was sent before the group was given to us says nothing new. One in a
+later answer means that the coordinator wants the round from the beginning.
+
+*No answer.* Both requests may be repeated: a second Prepare replaces the first, and a second
+Install of what is installed gets UNKNOWN_MEMBER_ID, which ends the round as success would. It never
+means that we are out of the group. STALE_MEMBER_EPOCH: again after the next heartbeat.
+
+*An assignor that fails.* It raised, took too long, or returned what cannot be. What is installed
+then is up to the kind of group (``Questions.failed``); every failure of the same group epoch after
+the first one is told to be one.
+
+What a group is and what a result is, are the caller's: consumers share partitions, workers share
+connectors and tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Generic, Protocol, TypeVar
+
+from kip848_client.client_assignors import AssignorFailed
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import BrokerError, Kip848Error
+
+__all__ = ["ComputingRounds", "ComputingSettings", "Prepared", "Questions"]
+
+_MOVED: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+class Prepared(Protocol):
+    """What every prepared group has."""
+
+    @property
+    def group_epoch(self) -> int:
+        """Of which the assignment is computed."""
+        ...
+
+    @property
+    def assignor(self) -> str:
+        """The name of the assignor that all offer."""
+        ...
+
+
+Group = TypeVar("Group", bound=Prepared)
+Result = TypeVar("Result")
+Group_contra = TypeVar("Group_contra", bound=Prepared, contravariant=True)
+
+
+class Questions(Protocol[Group_contra, Result]):
+    """What a round asks, and what it has to be told of results. Questions have numbers; each is
+    answered once."""
+
+    def prepare(self, number: int, member_epoch: int, timeout_ms: int) -> None:
+        """Ask the coordinator for the group as it is."""
+        ...
+
+    def compute(self, number: int, group: Group_contra, timeout_ms: int) -> None:
+        """Run the assignor."""
+        ...
+
+    def abandon(self, number: int) -> None:
+        """Nobody waits for that ``compute`` any more."""
+        ...
+
+    def install(
+        self, number: int, member_epoch: int, group: Group_contra, result: Result, timeout_ms: int
+    ) -> None:
+        """Give the coordinator the result."""
+        ...
+
+    def check(self, group: Group_contra, returned: object) -> Result:
+        """What an assignor returned, as a result. Raises ``AssignorFailed`` for what cannot be."""
+        ...
+
+    def failed(self, *, again: bool) -> Result:
+        """What to install when the assignor has failed; ``again``: not for the first time for this
+        group epoch."""
+        ...
+
+    def is_meant_to_be_refused(self, result: Result) -> bool:
+        """Whether ``failed`` made it so that the coordinator asks another member."""
+        ...
+
+    def report(self, error: Kip848Error) -> None:
+        """Tell the user."""
+        ...
+
+    def suspect_coordinator(self, why: str) -> None:
+        """A request showed that it moved, or cannot be reached."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ComputingSettings:
+    """Times in milliseconds."""
+
+    rebalance_timeout_ms: int = 300_000
+    """What the coordinator gives a round; the rebalance timeout of the heartbeats."""
+    assignor_timeout_ms: int = 300_000
+    """What an assignor gets of it."""
+    request_timeout_ms: int = 30_000
+    """What each request gets of it."""
+    timeout_setting: str = "max_poll_interval_ms"
+    """What users raise to get a longer rebalance timeout."""
+
+
+class _Stage(Enum):
+    PREPARE = "prepare"
+    COMPUTE = "compute"
+    INSTALL = "install"
+
+
+@dataclass(slots=True)
+class _Round(Generic[Group, Result]):
+    until_ms: int
+    stage: _Stage = _Stage.PREPARE
+    number: int = 0
+    """Of the question that is open, 0 for none."""
+    failures: int = 0
+    retry_ms: int | None = None
+    """When to ask again what was not answered."""
+    is_stale: bool = False
+    """The coordinator knows another member epoch of ours: ask again after the next heartbeat."""
+    given: Group | None = None
+    given_at: int = 0
+    """The newest heartbeat that was sent when the group was given to us."""
+    result: Result | None = None
+
+
+class ComputingRounds(Generic[Group, Result]):
+    """The round of this member, if it has one. ``next_number`` numbers questions, ``backoff_ms`` is
+    the pause after that many failures in a row."""
+
+    def __init__(
+        self,
+        settings: ComputingSettings,
+        next_number: Callable[[], int],
+        backoff_ms: Callable[[int], int],
+        questions: Questions[Group, Result],
+    ) -> None:
+        self._settings = settings
+        self._next_number = next_number
+        self._backoff_ms = backoff_ms
+        self._questions = questions
+        self._epoch: int | None = None
+        self._newest_heartbeat = 0
+        self._round: _Round[Group, Result] | None = None
+        self._failed_epoch = -1
+        self._failures = 0
+        """How often we failed for the group epoch ``_failed_epoch``."""
+
+    @property
+    def due_ms(self) -> int | None:
+        """When ``go_on`` has something to do; ``None`` for never."""
+        running = self._round
+        if running is None:
+            return None
+        retry_ms = running.retry_ms
+        return running.until_ms if retry_ms is None else min(retry_ms, running.until_ms)
+
+    # -- what happens ------------------------------------------------------------------------
+
+    def heartbeat_sent(self, attempt: int) -> None:
+        """A heartbeat went out."""
+        self._newest_heartbeat = attempt
+
+    def note_epoch(self, member_epoch: int | None) -> None:
+        """Our epoch changed; ``None`` when we are out of the group, and so out of the round."""
+        self._epoch = member_epoch
+        if member_epoch is None:
+            self._end()
+            self._failures = 0
+
+    def heard(self, now_ms: int, attempt: int, *, should_compute: bool) -> None:
+        """The answer to heartbeat ``attempt`` was accepted."""
+        self._expire(now_ms)
+        running = self._round
+        if running is not None and running.is_stale:
+            running.is_stale = False
+            self._ask(now_ms, running)
+        if not should_compute:
+            return
+        if running is not None:
+            if running.given is None or attempt <= running.given_at:
+                return
+            self._end()
+        self._round = begun = _Round[Group, Result](now_ms + self._settings.rebalance_timeout_ms)
+        self._ask(now_ms, begun)
+
+    def go_on(self, now_ms: int) -> None:
+        """Something is due."""
+        self._expire(now_ms)
+        running = self._round
+        due_ms = None if running is None else running.retry_ms
+        if running is not None and due_ms is not None and now_ms >= due_ms:
+            self._ask(now_ms, running)
+
+    def lost(self, now_ms: int, number: int, why: str) -> None:
+        """A request got no answer; asking again may help."""
+        running = self._answered(now_ms, number)
+        if running is not None:
+            self._questions.suspect_coordinator(why)
+            self._again(now_ms, running)
+
+    def impossible(self, now_ms: int, number: int, error: Kip848Error) -> None:
+        """A request got no answer, and asking again cannot help."""
+        if self._answered(now_ms, number) is not None:
+            self._end()
+            self._questions.report(error)
+
+    def prepared(self, now_ms: int, number: int, group: Group) -> None:
+        """The coordinator gave the group."""
+        running = self._answered(now_ms, number)
+        if running is not None:
+            running.given, running.given_at = group, self._newest_heartbeat
+            running.failures = 0
+            self._compute(now_ms, running, group)
+
+    def computed(
+        self, now_ms: int, number: int, returned: object, failure: AssignorFailed | None
+    ) -> None:
+        """The assignor returned something, or failed."""
+        running = self._answered(now_ms, number)
+        if running is not None:
+            self._on_computed(now_ms, running, returned, failure)
+
+    def installed(self, now_ms: int, number: int) -> Result | None:
+        """The coordinator took the result, which is returned; ``None`` for a late answer."""
+        running = self._answered(now_ms, number)
+        if running is None:
+            return None
+        self._end()
+        return running.result
+
+    def refused(self, now_ms: int, number: int, refusal: BrokerError) -> None:
+        """The coordinator refused a request."""
+        running = self._answered(now_ms, number)
+        if running is not None:
+            self._on_refused(now_ms, running, refusal)
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _answered(self, now_ms: int, number: int) -> _Round[Group, Result] | None:
+        """The round that has this question open; one that is not open any more does not count."""
+        self._expire(now_ms)
+        running = self._round
+        if running is None or running.number != number:
+            return None
+        running.number = 0
+        return running
+
+    def _expire(self, now_ms: int) -> None:
+        running = self._round
+        if running is not None and now_ms >= running.until_ms:
+            self._end()
+            too_late = _TOO_LATE.format(self._settings.timeout_setting)
+            self._questions.report(AssignorFailed(too_late))
+
+    def _compute(self, now_ms: int, running: _Round[Group, Result], group: Group) -> None:
+        running.stage = _Stage.COMPUTE
+        running.number = self._next_number()
+        timeout_ms = min(self._settings.assignor_timeout_ms, running.until_ms - now_ms)
+        self._questions.compute(running.number, group, timeout_ms)
+
+    def _on_computed(
+        self,
+        now_ms: int,
+        running: _Round[Group, Result],
+        returned: object,
+        failure: AssignorFailed | None,
+    ) -> None:
+        group = running.given
+        assert group is not None, "computed what was not prepared"
+        try:
+            if failure is not None:
+                raise failure
+            running.result = self._questions.check(group, returned)
+            if self._failures_of(group) > 1:  # the coordinator refuses what looks right to us
+                running.result = self._questions.failed(again=True)
+        except AssignorFailed as err:
+            failed = AssignorFailed(
+                f"the assignor {group.assignor!r} failed for group epoch {group.group_epoch}: {err}"
+            )
+            failed.__cause__ = err.__cause__
+            self._questions.report(failed)
+            again = self._failures_of(group) > 0
+            self._failures += 1
+            running.result = self._questions.failed(again=again)
+        running.stage = _Stage.INSTALL
+        self._ask(now_ms, running)
+
+    def _failures_of(self, group: Group) -> int:
+        if self._failed_epoch != group.group_epoch:
+            self._failed_epoch, self._failures = group.group_epoch, 0
+        return self._failures
+
+    def _ask(self, now_ms: int, running: _Round[Group, Result]) -> None:
+        """Send the request of the stage, for the first time or again."""
+        running.retry_ms = None
+        if self._epoch is None:
+            self._end()
+            return
+        running.number = number = self._next_number()
+        timeout_ms = min(self._settings.request_timeout_ms, running.until_ms - now_ms)
+        if running.stage is _Stage.PREPARE:
+            self._questions.prepare(number, self._epoch, timeout_ms)
+            return
+        group, result = running.given, running.result
+        assert group is not None, "installs what was not prepared"
+        assert result is not None, "installs what was not computed"
+        self._questions.install(number, self._epoch, group, result, timeout_ms)
+
+    def _again(self, now_ms: int, running: _Round[Group, Result]) -> None:
+        running.retry_ms = now_ms + self._backoff_ms(running.failures)
+        running.failures += 1
+
+    def _on_refused(
+        self, now_ms: int, running: _Round[Group, Result], refusal: BrokerError
+    ) -> None:
+        code = refusal.code
+        if code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            self._again(now_ms, running)
+        elif code == ErrorCode.STALE_MEMBER_EPOCH:
+            running.is_stale = True
+        elif code in _MOVED:
+            self._end()  # the new one knows nothing of the round, and asks somebody
+            self._questions.suspect_coordinator(refusal.name)
+        elif code == ErrorCode.UNKNOWN_MEMBER_ID:
+            self._end()  # somebody else was chosen, or it was installed before
+        else:
+            self._end()
+            is_invalid, result = code == ErrorCode.INVALID_ASSIGNMENT, running.result
+            was_told = result is not None and self._questions.is_meant_to_be_refused(result)
+            if not (is_invalid and was_told):
+                self._failures += is_invalid
+                self._questions.report(refusal)
+
+    def _end(self) -> None:
+        running, self._round = self._round, None
+        if running is not None and running.stage is _Stage.COMPUTE and running.number:
+            self._questions.abandon(running.number)
+
+
+_TOO_LATE: Final = (
+    "the assignment of the group was not installed within the rebalance timeout; the coordinator "
+    "asks another member. Raise {} if the assignor needs longer"
+)
