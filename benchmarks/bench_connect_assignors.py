@@ -133,8 +133,10 @@ def _rounds(case: Case, repeats: int) -> Times:
 
 
 def _timed(action: Callable[[], T], repeats: int) -> tuple[T, float]:
-    best = float("inf")
-    for _ in range(max(1, repeats)):
+    started = time.perf_counter()
+    result = action()
+    best = time.perf_counter() - started
+    for _ in range(repeats - 1):
         started = time.perf_counter()
         result = action()
         best = min(best, time.perf_counter() - started)

@@ -20,6 +20,7 @@ from kip848_client.connect._items import (
     item_name,
     items_of,
 )
+from kip848_client.connect._leading import Configuration, Leader, Led, lead
 from kip848_client.connect._model import (
     Computed,
     ConnectAssignor,
@@ -51,6 +52,7 @@ __all__ = [
     "AssignorFailed",
     "AssignorMetadata",
     "Computed",
+    "Configuration",
     "ConnectAssignor",
     "ConnectProtocol",
     "ConnectorTaskId",
@@ -60,6 +62,8 @@ __all__ = [
     "IncrementalMemory",
     "Items",
     "ItemsError",
+    "Leader",
+    "Led",
     "NewWorkerAssignment",
     "OwnedItems",
     "RebalanceReason",
@@ -80,6 +84,7 @@ __all__ = [
     "incremental_round",
     "item_name",
     "items_of",
+    "lead",
     "parts_of",
     "read_items",
     "resource_of",

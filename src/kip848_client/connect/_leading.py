@@ -1,0 +1,130 @@
+"""What the leader of a classic group of workers does with what JoinGroup brought: agree on a
+configuration, compute a round, and say it in bytes for SyncGroup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kip848_client.connect._eager import eager_round
+from kip848_client.connect._encoding import CONFIG_MISMATCH, WorkerAssignment, WorkerMetadata
+from kip848_client.connect._items import NO_ITEMS, Items
+from kip848_client.connect._protocols import ConnectProtocol
+from kip848_client.connect._rounds import RoundMemory, incremental_round
+from kip848_client.errors import WireError
+
+__all__ = ["Configuration", "Leader", "Led", "lead"]
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What the leader has read of the configuration, up to ``offset``."""
+
+    offset: int
+    connectors: Mapping[str, int]
+    """Every connector, and how many tasks it has."""
+    is_fresh: bool = False
+    """Whether it was read to the end after the workers had joined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """Who leads, and in which mode."""
+
+    member_id: str
+    url: str
+    protocol: ConnectProtocol
+    """The one that the group has agreed on."""
+    max_delay_ms: int = 300_000
+    java_order: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Led:
+    """The assignments of all members, by member id, and what to remember."""
+
+    assignments: Mapping[str, bytes]
+    runs: Mapping[str, Items]
+    """Which worker has what after that."""
+    memory: RoundMemory
+    error: int = 0
+    """0 or ``CONFIG_MISMATCH``."""
+
+
+def lead(
+    members: Mapping[str, bytes],
+    configuration: Configuration,
+    memory: RoundMemory,
+    leader: Leader,
+    *,
+    now_ms: int,
+    completed: int,
+    generation: int,
+) -> Led | None:
+    """Compute the round ``generation`` of a group whose members said ``members``.
+
+    ``None``: some member has read more of the configuration than the leader; read it to the end and
+    ask again, with ``is_fresh``. When it is behind then, too, everybody is told so
+    (``CONFIG_MISMATCH``), reads on and joins again. A member whose metadata cannot be read gets an
+    assignment of nothing, and no part in the round.
+    """
+    said = {each: read for each, raw in members.items() if (read := _read(raw)) is not None}
+    wanted = max((each.config_offset for each in said.values()), default=configuration.offset)
+    if configuration.offset < wanted:
+        if not configuration.is_fresh:
+            return None
+        told = {each: _told(leader, wanted, error=CONFIG_MISMATCH) for each in members}
+        return Led(told, {}, memory, CONFIG_MISMATCH)
+    offset = configuration.offset if configuration.is_fresh else wanted
+    told = {each: _told(leader, offset) for each in members}
+    if not leader.protocol.is_incremental:
+        runs = eager_round(configuration.connectors, said)
+        told |= {each: _told(leader, offset, items) for each, items in runs.items()}
+        return Led(told, runs, RoundMemory())
+    done = incremental_round(
+        configuration.connectors,
+        {each: _reported(read) for each, read in said.items()},
+        memory,
+        now_ms=now_ms,
+        completed=completed,
+        generation=generation,
+        max_delay_ms=leader.max_delay_ms,
+        java_order=leader.java_order,
+    )
+    told |= {
+        each: _told(leader, offset, row.start, row.stop, done.delay_ms)
+        for each, row in done.workers.items()
+    }
+    return Led(told, {each: row.runs for each, row in done.workers.items()}, done.memory)
+
+
+def _read(raw: bytes) -> WorkerMetadata | None:
+    try:
+        return WorkerMetadata.decode(raw)
+    except WireError:
+        return None
+
+
+def _reported(said: WorkerMetadata) -> Items:
+    return NO_ITEMS if said.allocation is None else said.allocation.assigned or NO_ITEMS
+
+
+def _told(
+    leader: Leader,
+    offset: int,
+    start: Items = NO_ITEMS,
+    stop: Items = NO_ITEMS,
+    delay_ms: int = 0,
+    *,
+    error: int = 0,
+) -> bytes:
+    return WorkerAssignment(
+        leader=leader.member_id,
+        leader_url=leader.url,
+        config_offset=offset,
+        assigned=start,
+        revoked=stop,
+        delay_ms=delay_ms,
+        error=error,
+        version=leader.protocol,
+    ).encode()
