@@ -14,7 +14,16 @@ import time
 import traceback
 
 from kip848_client import Admin
-from tests.situations.run import BY_NAME, CALM, LONG, Stage, play_all, play_rights, running
+from tests.situations.run import (
+    BY_NAME,
+    CALM,
+    HARMFUL,
+    LONG,
+    Stage,
+    play_all,
+    play_rights,
+    running,
+)
 from tests.situations.secured import secured
 from tests.torture.brokers import NODES
 
@@ -23,16 +32,17 @@ __all__ = ["main"]
 
 async def _all(server: str) -> list[str]:
     async with running(server) as brokers:
-        told = await play_all(server, brokers)
+        told = await play_all(server, brokers, HARMFUL)
     async with secured(server) as broker:
         return told + await play_rights(broker)
 
 
 async def _one(server: str, name: str, times: int) -> list[str]:
-    (play,) = (each for each in (*CALM, LONG) if each.__name__ == name)
+    (play,) = (each for each in (*CALM, LONG, *HARMFUL) if each.__name__ == name)
     async with running(server) as brokers, Admin(bootstrap_servers=brokers.bootstrap) as admin:
         stage = Stage(brokers.bootstrap, admin, len(NODES), server in BY_NAME)
-        told = await asyncio.gather(*(stage.play(play) for _ in range(times)))
+        what = (brokers,) if play in HARMFUL else ()
+        told = await asyncio.gather(*(stage.play(play, *what) for _ in range(times)))
     errors = [each for each in told if isinstance(each, Exception)]
     if errors:
         raise ExceptionGroup("what went wrong", errors)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from kip848_client import Consumer, ExactlyOnceProcessor, Producer, ProducerRecord, Record
@@ -12,7 +13,7 @@ from tests.situations.diary import Verdict
 from tests.situations.situation import Situation
 from tests.torture.brokers import OFFSETS, TRANSACTIONS, Brokers
 
-__all__ = ["brokers_are_restarted"]
+__all__ = ["brokers_are_restarted", "the_controller_is_restarted"]
 
 _TRANSACTION_MS: Final = 10_000
 _WAIT_S: Final = 60.0
@@ -24,6 +25,31 @@ async def brokers_are_restarted(situation: Situation, brokers: Brokers) -> Verdi
     """A group reads, and a processor copies exactly once, while all leaders move, the coordinators
     of groups and transactions move, and who leads and coordinates is restarted: nothing is
     lost, nothing comes twice, and nobody in the group hears a word of it."""
+
+    async def restart() -> None:
+        for node_id in _RESTARTED:
+            await brokers.bounce(node_id)
+            await situation.flows()
+
+    return await _moved_and(restart, situation, brokers)
+
+
+async def the_controller_is_restarted(situation: Situation, brokers: Brokers) -> Verdict:
+    """The same, but it is the only controller that is killed and comes back: meanwhile no broker
+    can say that a replica is missing, so that nothing is acknowledged by all of them."""
+
+    async def restart() -> None:
+        await brokers.bounce_controller()
+        await situation.flows()
+        await _move(brokers, situation.topic, 0)
+        await situation.flows()
+
+    return await _moved_and(restart, situation, brokers)
+
+
+async def _moved_and(
+    restart: Callable[[], Awaitable[None]], situation: Situation, brokers: Brokers
+) -> Verdict:
     copies = f"{situation.topic}.copies"
     async with situation.fed():
         await situation.create(copies, situation.partitions)
@@ -40,9 +66,7 @@ async def brokers_are_restarted(situation: Situation, brokers: Brokers) -> Verdi
             await _move(brokers, OFFSETS, 0)
             await situation.flows()
             await _move(brokers, TRANSACTIONS, 0)
-            for node_id in _RESTARTED:
-                await brokers.bounce(node_id)
-                await situation.flows()
+            await restart()
             assert [each.callbacks for each in readers] == called
             verdict = await situation.finish()
             await _is_copied(situation, copying)

@@ -17,7 +17,7 @@ from tests.situations.secured import Secured
 from tests.situations.situation import Situation
 from tests.torture.brokers import NODES, Brokers, mock_brokers, real_brokers
 
-__all__ = ["BY_NAME", "SERVERS", "play_all", "play_rights", "running"]
+__all__ = ["BY_NAME", "CALM", "HARMFUL", "LONG", "SERVERS", "play_all", "play_rights", "running"]
 
 SERVERS: Final = ("mock", "4.0.2", "4.4.0")
 BY_NAME: Final = ("4.0.2",)
@@ -49,6 +49,13 @@ LONG: Final[Play] = topics.new_topics_for_a_pattern
 """Brokers match patterns anew each ten seconds: this goes on beside all others."""
 
 
+HARMFUL: Final[tuple[Play, ...]] = (
+    moves.brokers_are_restarted,
+    moves.the_controller_is_restarted,
+)
+"""These harm brokers: one after the other, with nothing beside them."""
+
+
 RIGHTS: Final[tuple[Play, ...]] = (rights.the_right_to_the_topic, rights.the_right_to_the_group)
 
 
@@ -57,14 +64,17 @@ def running(server: str) -> AbstractAsyncContextManager[Brokers]:
     return mock_brokers("4.4") if server == "mock" else real_brokers(server)
 
 
-async def play_all(server: str, brokers: Brokers) -> list[str]:
-    """Play all but those of rights; returns what came of each. Raises an ``ExceptionGroup`` of what
-    went wrong, in which every error names its situation."""
+async def play_all(
+    server: str, brokers: Brokers, harmful: tuple[Play, ...] = HARMFUL[:1]
+) -> list[str]:
+    """Play all but those of rights, and of those that harm brokers these; returns what came of
+    each. Raises an ``ExceptionGroup`` of what went wrong, in which every error names its
+    situation."""
     async with Admin(bootstrap_servers=brokers.bootstrap) as admin:
         stage = Stage(brokers.bootstrap, admin, len(NODES), server in BY_NAME)
         long = asyncio.create_task(stage.play(LONG))
         calm = await asyncio.gather(*(stage.play(each) for each in CALM))
-        return _told([*calm, await long, await stage.play(moves.brokers_are_restarted, brokers)])
+        return _told([*calm, await long, *[await stage.play(each, brokers) for each in harmful]])
 
 
 async def play_rights(secured: Secured) -> list[str]:

@@ -100,6 +100,11 @@ class Brokers(Protocol):
         """Stop a broker in good order and start it again; returns when all replicas are in sync."""
         ...
 
+    async def bounce_controller(self) -> None:
+        """Kill the first broker, which is the only controller, and start it again; returns as
+        ``bounce`` does."""
+        ...
+
 
 async def _ask_any(brokers: Brokers, request: Any, version: int) -> Any:
     """The answer of one that is there. Raises one of ``UNREACHABLE``."""
@@ -196,6 +201,9 @@ class _Mock:
         await self._cluster.stop_broker(node_id)
         await self._cluster.start_broker(node_id)
 
+    async def bounce_controller(self) -> None:
+        await self.bounce(NODES[0])  # the others take its part
+
 
 @asynccontextmanager
 async def mock_brokers(profile: str) -> AsyncGenerator[Brokers]:
@@ -273,6 +281,10 @@ class RealBrokers:
     async def bounce(self, node_id: int) -> None:
         await asyncio.to_thread(self._cluster.stop, node_id)
         await self.restart(node_id)
+
+    async def bounce_controller(self) -> None:
+        await self.crash(NODES[0])
+        await self.restart(NODES[0])
 
 
 @asynccontextmanager
