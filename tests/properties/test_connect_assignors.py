@@ -118,11 +118,13 @@ def test_laws_of_the_incremental_ones(
     deadline: int | None = None
     for group in _histories(seed, make, returning_worker=returning):
         before = {each: as_set(row.target) for each, row in group.workers.items()}
-        candidates = _candidates(group)
+        candidates, kept_for_others = _candidates(group), group.last.deferred
         target = group.compute()  # checked: each item once, nothing that is not configured
         if target.delay_ms == 0:
             assert not target.deferred
             _even(target)
+            if not kept_for_others:
+                _fewest_moves(group, before)
             _few_moves(group, before, candidates)
         at = group.now_ms + target.delay_ms if target.deferred else None
         assert at is None or deadline is None or at <= deadline  # one outage, one deadline
@@ -156,6 +158,19 @@ def _few_moves(
             if worker in candidates:
                 continue
             assert len(kept) >= min(len(had), share)
+
+
+def _fewest_moves(group: PlayedGroup, before: Mapping[str, ItemSet]) -> None:
+    """No even load can be had with fewer."""
+    everything = as_set(items_of(group.connectors))
+    for of_kind in (_connectors, _tasks):
+        share, extra = divmod(len(of_kind(everything)), len(before))
+        had = {each: of_kind(items) & of_kind(everything) for each, items in before.items()}
+        above = [len(items) - share for items in had.values() if len(items) > share]
+        moved = sum(
+            len(items - of_kind(as_set(group.last.workers[each]))) for each, items in had.items()
+        )
+        assert moved == sum(above) - min(extra, len(above))
 
 
 def _connectors(items: ItemSet) -> frozenset[object]:

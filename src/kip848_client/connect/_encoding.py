@@ -24,9 +24,9 @@ An array of items has a connector's name and an array of task numbers in each en
 is the connector itself. Connectors that are named themselves come first, those that are assigned in
 the order of Java's ``HashSet``; the others follow in the order of their first tasks.
 
-As Kafka's readers do, ours read a version that is not known yet like the last one that is, leave
-alone what follows, and take what is missing at the end of versions 1 and up as null or 0. Anything
-else that is wrong with the bytes is a ``WireError``.
+Versions above 2 are those of your own assignors, or Kafka's later ones: they are written and read
+like 2. As Kafka's readers do, ours leave alone what follows, and take what is missing at the end of
+versions 1 and up as null or 0. Anything else that is wrong with the bytes is a ``WireError``.
 """
 
 from __future__ import annotations
@@ -165,8 +165,8 @@ class WorkerMetadata:
 
 
 def _version(version: int, what: str) -> int:
-    if not 0 <= version <= _HIGHEST:
-        raise WireError(f"{what}: there is no version {version}; expected 0, 1 or 2")
+    if version < 0:
+        raise WireError(f"{what}: version {version} is negative")
     return version
 
 

@@ -154,8 +154,8 @@ def test_what_follows_is_left_alone() -> None:
 
 
 def test_an_assignor_may_say_more_than_kafkas() -> None:
-    said = WorkerMetadata("u", 7, data=b"capacity=4")
-    assert WorkerMetadata.decode(said.encode()) == said
+    said = WorkerMetadata("u", 7, version=3, data=b"capacity=4")
+    assert WorkerMetadata.decode(said.encode(), version=3) == said
     with pytest.raises(WireError, match="version 0 has no place for more data"):
         replace(said, version=0).encode()
 
@@ -205,8 +205,8 @@ def test_a_version_that_is_not_what_was_announced() -> None:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        (replace(SMALL, version=3), "no version 3"),
-        (replace(SMALL, version=-1), "no version -1"),
+        (replace(SMALL, version=-1), "version -1 is negative"),
+        (replace(SMALL, version=2**15), "version = 32768"),
         (replace(SMALL, leader="x" * 32_768), "leader has 32768 bytes"),
         (replace(SMALL, leader="\ud800"), "leader: .*surrogates not allowed"),
         (replace(SMALL, delay_ms=2**31), "delay = 2147483648"),
