@@ -93,7 +93,7 @@ EXPECTED: Final[dict[str, tuple[Snippet, ...]]] = {
 }
 
 
-ELSEWHERE: Final = {"pipeline", "spark", "watch"}
+ELSEWHERE: Final = {"pipeline", "spark", "spark-clusters", "watch"}
 """``tests/integration/test_watch_page.py``: its snippets watch one consumer.
 ``tests/spark/``: they need Spark."""
 

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from kip848_client import Admin
+from mock_coordinator.threaded import BrokerThread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["numbers_in", "source", "to_parquet"]
+__all__ = ["committed", "numbers_in", "source", "to_parquet"]
+
+
+def committed(broker: BrokerThread, group: str) -> int:
+    """The sum of the offsets of a group."""
+
+    async def ask() -> int:
+        async with Admin(bootstrap_servers=broker.bootstrap) as admin:
+            done = await admin.list_group_offsets(group)
+        return sum(each.offset for each in done.values())
+
+    return asyncio.run(ask())
 
 
 def source(spark: SparkSession, bootstrap: str, **options: str) -> DataFrame:

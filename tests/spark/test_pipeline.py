@@ -112,6 +112,26 @@ def test_records_become_rows_and_what_cannot_be_decoded_is_buried(
         Pipeline(other, spark=spark).start()
 
 
+def test_a_pipeline_may_begin_before_there_are_records(
+    spark: SparkSession, mock_broker: BrokerThread, tmp_path: Path
+) -> None:
+    """Spark has a batch then that has nothing, and the source's numbers are others than Spark's."""
+    from kip848_client.spark import Pipeline
+
+    settings = _settings(mock_broker, tmp_path, run={"trigger": "0 seconds"})
+    with Pipeline(settings, spark=spark).start() as running:
+        while not running.status().batches:
+            assert not running.wait(timeout_s=0.1)
+        _produce(mock_broker, range(30))
+        while running.status().rows != 30:
+            assert not running.wait(timeout_s=0.1)
+    _produce(mock_broker, range(30, 40))
+    settings = _settings(mock_broker, tmp_path)
+    assert Pipeline(settings, spark=spark).start().wait(120)
+    assert sorted(row["id"] for row in _rows(tmp_path / "out")) == list(range(40))
+    assert _committed(mock_broker) == 40
+
+
 def _gives_a_number(_frame: object) -> Any:
     return 7
 

@@ -16,18 +16,21 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kip848_client.spark._archive import ship, write_archive
     from kip848_client.spark._group_offsets import GroupOffsets
     from kip848_client.spark._query import QueryControl
     from kip848_client.spark.pipeline import Pipeline
 
-__all__ = ["GroupOffsets", "Pipeline", "QueryControl", "register"]
+__all__ = ["GroupOffsets", "Pipeline", "QueryControl", "register", "ship", "write_archive"]
 
 _WHERE: Final = {
     "GroupOffsets": "_group_offsets",
     "Pipeline": "pipeline",
     "QueryControl": "_query",
+    "ship": "_archive",
+    "write_archive": "_archive",
 }
-"""They import pyspark, which is imported when it is wanted."""
+"""They import pyspark, or are seldom wanted."""
 
 
 def register(spark: SparkSession) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
+import re
+import shlex
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -11,10 +14,12 @@ from typing import Any
 import pytest
 
 from kip848_client.cli import main
+from kip848_client.cli.pipeline import configure
 from kip848_client.cli.pipeline._board import Board, line_of
 from kip848_client.cli.pipeline._books import Books
 from kip848_client.errors import ConfigError
 from kip848_client.spark.pipeline import PipelineStatus
+from kip848_client.spark.pipeline.config import load_config
 from kip848_client.spark.pipeline.metrics import MetricsServer, as_text
 
 
@@ -127,3 +132,24 @@ def test_a_file_that_is_wrong_ends_with_its_line(
     assert main(["pipeline", "run", str(file)]) == 2
     told = capsys.readouterr().err
     assert told.startswith(f"kip848 pipeline: {file}:2: there is no setting source.bootstrap; did")
+
+
+def test_the_commands_of_the_page_about_clusters_are_commands(tmp_path: Path) -> None:
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "spark-clusters.md"
+    found = re.findall(r"^    kip848 pipeline (.*)$", page.read_text(), re.MULTILINE)
+    parser = argparse.ArgumentParser()
+    configure(parser)
+    parsed = [parser.parse_args(shlex.split(each)) for each in found]
+    assert {each.action for each in parsed} == {"run", "package"}
+    assert [each.master for each in parsed if each.action == "run"] == [
+        None,
+        "spark://master:7077",
+        "yarn",
+    ]
+    assert parsed[1].py_files == "rows.py"
+    [settings] = re.findall(r"^```toml\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    rest = "[source]\nbootstrap_servers = 'h:1'\ntopics = ['a']\n[sink]\npath = '/o'\n"
+    (tmp_path / "pipeline.toml").write_text(rest + settings)
+    run = load_config(tmp_path / "pipeline.toml").run
+    assert run.archives == ("environment.tar.gz#environment",)
+    assert run.ship

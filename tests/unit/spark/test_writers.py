@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql.types import BinaryType, StructType
 
 from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import BrokerError, ConfigError, RecordTooLarge
+from kip848_client.errors import BrokerError, ConfigError, Kip848Error, RecordTooLarge
 from kip848_client.spark import _pouring
 from kip848_client.spark._source import Kip848DataSource
 from kip848_client.spark._writers import BatchWriter, StreamWriter, Written
@@ -117,3 +117,10 @@ def test_an_error_of_what_gives_the_rows_is_raised_as_it_is(said: Options) -> No
     write: Callable[..., Any] = writer.write
     with pytest.raises(ZeroDivisionError):
         write(rows())
+
+
+def test_brokers_that_cannot_be_reached_are_named(said: Options) -> None:
+    nowhere = said | {"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.max.block.ms": "2000"}
+    writer = Kip848DataSource(nowhere).writer(_SCHEMA, overwrite=False)
+    with pytest.raises(Kip848Error, match=r"127\.0\.0\.1"):
+        writer.write(iter([_batch(b"1")]))

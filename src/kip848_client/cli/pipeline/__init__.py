@@ -1,12 +1,16 @@
 """``kip848 pipeline``: from topics to Parquet, tables or a topic, on Spark.
 
-``run`` is for ``pipeline.toml``; ``demo`` brings its own broker and records. ``_board`` shows a
+``run`` is for ``pipeline.toml``; ``demo`` brings its own broker and records; ``package`` writes the
+package as a file for executors. ``_board`` shows a
 pipeline at work, ``_run`` runs one, ``_demo`` plays the demo and ``_books`` counts for it.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
+
+from kip848_client.errors import ConfigError
 
 __all__ = ["configure", "run"]
 
@@ -18,6 +22,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     runs = actions.add_parser("run", help=text, description=text)
     runs.add_argument("file", metavar="PIPELINE.toml", help="docs/reference/pipeline.md has all")
     runs.add_argument("--master", help="Spark's master, in place of run.master of the file")
+    runs.add_argument(
+        "--py-files",
+        metavar="FILE[,FILE]",
+        help="Python files for executors, in place of run.py_files; on a cluster they get this "
+        "package anyway",
+    )
+    runs.add_argument(
+        "--archives",
+        metavar="FILE[,FILE]",
+        help="archives that are unpacked where executors run, in place of run.archives",
+    )
     runs.add_argument(
         "--json", action="store_true", help="print what happens as a JSON object a line"
     )
@@ -47,10 +62,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     demo.add_argument(
         "--output", metavar="FOLDER", help="keep what is written there; without it, it is removed"
     )
+    text = (
+        "write this package, in pure Python, for --py-files of spark-submit; kip848 pipeline run "
+        "does so by itself on a cluster"
+    )
+    package = actions.add_parser("package", help=text, description=text)
+    package.add_argument("file", metavar="FILE.zip")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """0: done, or stopped in order; 1: it failed. Raises ``ConfigError``."""
+    if arguments.action == "package":
+        return _package(arguments.file)
     from kip848_client.spark._environment import check_environment
 
     check_environment()
@@ -61,3 +84,14 @@ def run(arguments: argparse.Namespace) -> int:
     from kip848_client.cli.pipeline._run import run_file
 
     return run_file(arguments)
+
+
+def _package(file: str) -> int:
+    from kip848_client.spark._archive import write_archive
+
+    try:
+        written = write_archive(file)
+    except OSError as err:
+        raise ConfigError(f"{file} cannot be written: {err}") from err
+    sys.stdout.write(f"{written}: {written.stat().st_size:,} bytes\n")
+    return 0

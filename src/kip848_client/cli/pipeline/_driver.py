@@ -23,8 +23,12 @@ _LEAVE_S: Final = 60
 class Driver:
     """``kip848 pipeline run FILE --json``, with what it says."""
 
-    def __init__(self, file: Path, on_line: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(
+        self, file: Path, on_line: Callable[[dict[str, Any]], None], folder: Path | None = None
+    ) -> None:
+        """``folder`` is where it runs; ``None``: here."""
         self._file = file
+        self._folder = folder
         self._on_line = on_line
         self._process: asyncio.subprocess.Process | None = None
         self._listening: list[asyncio.Task[None]] = []
@@ -40,6 +44,7 @@ class Driver:
             *("-m", "kip848_client", "pipeline", "run", str(self._file), "--json"),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            cwd=self._folder,
             start_new_session=True,  # so that Spark dies with it
         )
         self._listening = [

@@ -7,7 +7,7 @@ import signal
 import sys
 from contextlib import ExitStack
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 from kip848_client.cli.pipeline._board import Board
 from kip848_client.errors import TransportError
@@ -37,9 +37,13 @@ class _Interrupted:
 def run_file(arguments: argparse.Namespace) -> int:
     """Run it: 0 when it is done or was stopped, 1 when it failed. Raises ``ConfigError``."""
     config = load_config(arguments.file)
-    changes: dict[str, str] = {}
+    changes: dict[str, Any] = {}
     if arguments.master is not None:
         changes["master"] = arguments.master
+    for name in ("py_files", "archives"):
+        said = getattr(arguments, name)
+        if said is not None:
+            changes[name] = tuple(each for each in said.split(",") if each)
     if arguments.available_now:
         changes["trigger"] = "available-now"
     config = config.model_copy(update={"run": config.run.model_copy(update=changes)})

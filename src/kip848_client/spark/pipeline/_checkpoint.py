@@ -9,11 +9,12 @@ import uuid
 from pathlib import Path
 from typing import IO, Any, cast
 
+from kip848_client.spark._manifest import Manifest
 from kip848_client.spark.pipeline._errors import OutputRefused
 from kip848_client.spark.pipeline._files import Files
 from kip848_client.spark.pipeline._guard import Checkpoint
 
-__all__ = ["DriverLock", "begun", "look_into"]
+__all__ = ["DriverLock", "begun", "look_into", "planned"]
 
 
 def look_into(files: Files, path: str) -> Checkpoint:
@@ -44,6 +45,18 @@ def begun(files: Files, found: Checkpoint) -> Checkpoint:
     query_id = str(uuid.uuid4())
     files.write(f"{found.path}/metadata", json.dumps({"id": query_id}))
     return Checkpoint(found.path, query_id, None, None)
+
+
+def planned(files: Files, path: str, number: int) -> Manifest:
+    """What the source has planned for a batch that Spark has begun. Raises ``OutputRefused``."""
+    file = f"{path.rstrip('/')}/offsets/{number}"
+    lines = (files.read(file) or "").strip().splitlines()
+    try:
+        return Manifest.of(json.loads(lines[-1]))
+    except (IndexError, ValueError) as err:
+        raise OutputRefused(
+            f"{file} does not say what the source has planned: {err}; was it changed by hand?"
+        ) from err
 
 
 def _last(names: list[str]) -> int | None:

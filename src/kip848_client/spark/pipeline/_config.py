@@ -212,6 +212,16 @@ class RunSettings(_Settings):
     """What Spark calls it."""
     packages: tuple[str, ...] = ()
     """Maven packages that Spark fetches, such as ``org.apache.spark:spark-avro_2.13:4.3.0``."""
+    py_files: tuple[str, ...] = ()
+    """Python files (``.py``, ``.zip``) that executors get, such as one with the functions that a
+    transform calls for each row."""
+    ship: bool = True
+    """On a cluster executors get this package, in pure Python, and take it before one that they
+    have; what it needs (``aiokafka`` and so on) is not in it. ``false`` where all machines have it
+    installed: there it has its C extension."""
+    archives: tuple[str, ...] = ()
+    """Archives (``.zip``, ``.tar.gz``) that Spark unpacks where executors run, such as an
+    environment of Python: ``environment.tar.gz#environment`` names the directory."""
     spark: Options = Field(default_factory=dict[str, str])
     """Settings of Spark."""
     log_level: Literal["off", "error", "warn", "info"] = "off"

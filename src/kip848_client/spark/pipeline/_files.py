@@ -112,8 +112,9 @@ class HadoopFiles:
             context = spark.sparkContext
         except Exception as err:
             raise ConfigError(
-                "a pipeline needs a session of its own, not one of Spark Connect: leave spark out "
-                "and name the cluster by run.master"
+                "a pipeline needs a session of its own, not one of Spark Connect, for it reads and "
+                "writes files through Spark's JVM: run it in another process (kip848 pipeline run) "
+                "with the cluster as run.master, or use format('kip848') in this session"
             ) from err
         return cls(context._jvm, context._jsc.hadoopConfiguration())  # noqa: SLF001 - no other way
 

@@ -22,6 +22,8 @@ _TRIED: Final = ".kip848-write-test"
 class Outputs:
     """The directories of a pipeline, bound and taken over."""
 
+    files: Files
+    """Where they are."""
     query_id: str
     batches: BatchOutput | None
     """``None``: Spark writes them by itself, or there are none."""
@@ -53,7 +55,7 @@ def prepare(files: Files, config: PipelineConfig) -> Outputs:
         if files.read(f"{each}/{BINDING}") is None:
             files.write(f"{each}/{BINDING}", bound.to_json())
     if not has_batches:
-        return Outputs(bound.checkpoint, None, None, None)
+        return Outputs(files, bound.checkpoint, None, None, None)
     batches, *rest = [BatchOutput(files, each) for each in paths]
     for output in (batches, *rest):
         output.take_over()
@@ -61,7 +63,7 @@ def prepare(files: Files, config: PipelineConfig) -> Outputs:
     if config.source.is_shared:
         notes = batches.last_notes(checkpoint.done)
         written = json.dumps(written_ranges(notes) | {"query": bound.checkpoint})
-    return Outputs(bound.checkpoint, batches, rest[0] if rest else None, written)
+    return Outputs(files, bound.checkpoint, batches, rest[0] if rest else None, written)
 
 
 def _binding(config: PipelineConfig, query_id: str) -> Binding:

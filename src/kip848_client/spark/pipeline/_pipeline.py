@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -15,12 +16,12 @@ from pyspark.sql.types import NullType
 from kip848_client.errors import ConfigError
 from kip848_client.spark._source import Kip848DataSource
 from kip848_client.spark.pipeline._causes import cause_of
-from kip848_client.spark.pipeline._checkpoint import DriverLock
+from kip848_client.spark.pipeline._checkpoint import DriverLock, planned
 from kip848_client.spark.pipeline._config import TOPIC, PipelineConfig
 from kip848_client.spark.pipeline._files import HadoopFiles
 from kip848_client.spark.pipeline._outputs import Outputs, prepare
 from kip848_client.spark.pipeline._running import Running
-from kip848_client.spark.pipeline._session import new_session
+from kip848_client.spark.pipeline._session import give_to_executors, new_session
 from kip848_client.spark.pipeline._sink import BatchSink, rows_of
 from kip848_client.spark.pipeline._transform import Transform, transform_of
 from kip848_client.spark.pipeline.config import config_from, load_config
@@ -115,6 +116,8 @@ class Pipeline:
         else:
             ours = {"control": control, **outputs.written_option}
             ours["ownership"] = "shared" if self.config.source.is_shared else "exclusive"
+            # what is registered after them finds them
+            give_to_executors(spark, self.config.run)
             spark.dataSource.register(Kip848DataSource)
             frame = spark.readStream.format("kip848").options(**options, **ours).load()
             running = Running(self.config, spark, control, options)
@@ -167,7 +170,12 @@ class Pipeline:
         sink, run = self.config.sink, self.config.run
         if outputs.batches is not None:
             running.sink = BatchSink(
-                self.config, self._transform, outputs.batches, outputs.dead, running.in_hand
+                self.config,
+                self._transform,
+                outputs.batches,
+                outputs.dead,
+                running.in_hand,
+                partial(planned, outputs.files, run.checkpoint),
             )
             writer = frame.writeStream.foreachBatch(running.sink)
         else:

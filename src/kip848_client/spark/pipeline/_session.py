@@ -8,14 +8,18 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from py4j.protocol import Py4JJavaError
+
 from kip848_client.errors import ConfigError
+from kip848_client.spark._archive import ship
 from kip848_client.spark._environment import check_environment
+from kip848_client.spark.pipeline._causes import cause_of
 from kip848_client.spark.pipeline._config import RunSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["new_session"]
+__all__ = ["give_to_executors", "new_session"]
 
 _LOGGING: Final = """\
 rootLogger.level = {level}
@@ -35,10 +39,7 @@ def new_session(run: RunSettings) -> SparkSession:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    is_local = run.master.startswith("local")
-    if is_local:
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    _say_which_python(run)
     logging = Path(tempfile.mkdtemp(prefix="kip848-")) / "log4j2.properties"
     logging.write_text(_LOGGING.format(level=run.log_level), encoding="utf-8")
     settings = {**_ALWAYS, **run.spark}
@@ -46,8 +47,9 @@ def new_session(run: RunSettings) -> SparkSession:
     settings["spark.driver.extraJavaOptions"] = (
         f"-Dlog4j2.configurationFile={logging} {java}".strip()
     )
-    if run.packages:
-        settings["spark.jars.packages"] = ",".join(run.packages)
+    for name, said in (("spark.jars.packages", run.packages), ("spark.archives", run.archives)):
+        if said:
+            settings[name] = ",".join(said)
     builder: Any = SparkSession.builder.master(run.master).appName(run.name)
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -65,3 +67,33 @@ def new_session(run: RunSettings) -> SparkSession:
         logging.unlink(missing_ok=True)
         logging.parent.rmdir()
     return session
+
+
+def _say_which_python(run: RunSettings) -> None:
+    """To Spark that is started from Python, which asks the environment alone."""
+    said = run.spark.get("spark.pyspark.python")
+    if said is not None:
+        os.environ["PYSPARK_PYTHON"] = said
+    if run.master.startswith("local"):  # local-cluster is on this machine, too
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+def give_to_executors(spark: SparkSession, run: RunSettings) -> None:
+    """This package and the files of the settings, where executors are processes of their own.
+    Raises ``ConfigError`` for a file that cannot be given."""
+    from pyspark.errors import PySparkException
+
+    if run.ship and not _is_one_process(spark.sparkContext.master or ""):
+        ship(spark)
+    for path in run.py_files:
+        try:
+            spark.addArtifacts(path, pyfile=True)
+        except (PySparkException, Py4JJavaError, OSError) as err:
+            raise ConfigError(
+                f"run.py_files: {path} cannot be given to executors: {cause_of(str(err))}"
+            ) from err
+
+
+def _is_one_process(master: str) -> bool:
+    return master == "local" or master.startswith("local[")

@@ -10,6 +10,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name
 
 from kip848_client.errors import Kip848Error
+from kip848_client.spark._manifest import Manifest
 from kip848_client.spark.pipeline._batches import BatchNote, BatchOutput, Ranges
 from kip848_client.spark.pipeline._config import PipelineConfig
 from kip848_client.spark.pipeline._decode import (
@@ -50,12 +51,16 @@ class BatchSink:
         output: BatchOutput,
         dead: BatchOutput | None,
         in_hand: Callable[[], dict[str, Any]],
+        planned: Callable[[int], Manifest],
     ) -> None:
         self._config = config
         self._transform = transform
         self._output = output
         self._dead = dead
         self._in_hand = in_hand
+        """What the source says of the batch that Spark works on."""
+        self._planned = planned
+        """What Spark's checkpoint says that it has planned."""
         self.rows = 0
         """Written since the start."""
         self.bad = 0
@@ -102,12 +107,16 @@ class BatchSink:
         Spark's own source does not tell, and repeats what it planned."""
         if self._config.source.engine == "jvm":
             return {}, {}
+        planned = self._planned(number)
+        if not planned.size:  # a query's first batch, where there was nothing to read yet
+            return {}, {}
         said = self._in_hand().get("ranges")
-        if said is None or said["number"] != number + 1:
-            has = "none" if said is None else f"number {said['number'] - 1}"
+        if said is None or said["number"] != planned.number:
+            has = "none" if said is None else f"the one of number {said['number']}"
             raise PipelineFailed(
-                f"Spark writes batch {number}, and the source has {has} in hand: it has been "
-                "stopped meanwhile. The batch is repeated at the next start"
+                f"Spark writes batch {number} (number {planned.number} of the source), and the "
+                f"source has {has} in hand: it has been stopped meanwhile. The batch is repeated "
+                "at the next start"
             )
         return said["ranges"], said["topics"]
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
+from kip848_client._types import TopicPartition
+from kip848_client.errors import ConfigError
+from kip848_client.spark._manifest import Manifest
 from kip848_client.spark.pipeline._batches import BatchNote, BatchOutput, written_ranges
-from kip848_client.spark.pipeline._checkpoint import DriverLock, begun, look_into
+from kip848_client.spark.pipeline._checkpoint import DriverLock, begun, look_into, planned
 from kip848_client.spark.pipeline._errors import DriverReplaced, OutputRefused
 from kip848_client.spark.pipeline._files import LocalFiles
 
@@ -124,3 +128,14 @@ def test_a_second_driver_on_this_machine_is_refused(tmp_path: Path) -> None:
     first.release()
     second.take()
     second.release()
+
+
+def test_what_the_source_has_planned_is_in_sparks_checkpoint(tmp_path: Path) -> None:
+    manifest = Manifest(3, {TopicPartition("a", 0): (5, 9)}, {"a": "id"})
+    LocalFiles().write(f"{tmp_path}/offsets/2", f"v1\n{{}}\n{json.dumps(manifest.to_json())}")
+    assert planned(LocalFiles(), f"{tmp_path}/", 2) == manifest
+    for text in (None, "", "v1\n{}\n-", 'v1\n{}\n{"a": 1}'):
+        if text is not None:
+            LocalFiles().write(f"{tmp_path}/offsets/3", text)
+        with pytest.raises(ConfigError, match=r"3|checkpoint"):
+            planned(LocalFiles(), str(tmp_path), 3)

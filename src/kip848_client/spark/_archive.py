@@ -1,0 +1,122 @@
+"""This package as one file, for executors that do not have it: Python puts such a file on its path.
+
+It has the sources, and them compiled for the Python that wrote it: another one compiles them again.
+Nothing of C is in it. What is compiled for one machine may not fit the other, and Python does not
+import it from there; the package does without.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import marshal
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kip848_client.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["ship", "write_archive"]
+
+_PACKAGES: Final = ("kip848_client", "pyspark_kip848")
+_KEPT: Final = (".py", ".sql", ".typed")
+_OF_SOURCES: Final = "streaming_job"
+_WHEN: Final = (2024, 1, 1, 0, 0, 0)
+"""The same sources make the same file."""
+
+
+def write_archive(file: str | Path) -> Path:
+    """Write the package, in pure Python, to ``file``, whose name ends with ``.zip``: for
+    ``--py-files`` of ``spark-submit`` or ``spark.addArtifacts(file, pyfile=True)``. What it needs
+    (aiokafka and so on) is not in it.
+
+    Raises ``ConfigError`` for another name; ``OSError``.
+    """
+    path = Path(file)
+    if path.suffix != ".zip":
+        raise ConfigError(f"{file}: Spark takes an archive of Python whose name ends with .zip")
+    here = _archive_of_this_process()
+    if here is not None:
+        return Path(shutil.copyfile(here, path))
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in _contents():
+            archive.writestr(zipfile.ZipInfo(name, _WHEN), content, zipfile.ZIP_DEFLATED)
+    return path
+
+
+def ship(spark: SparkSession) -> None:
+    """Have the executors of a session get this package, in pure Python, and take it before one that
+    they have; of Spark Connect, too. ``register`` comes after it.
+
+    Executors need what the package needs: aiokafka, pyarrow and so on, at the same paths as here or
+    in an archive. A driver that has the package from ``--py-files`` itself gives nothing more: they
+    have it, too. Raises ``ConfigError`` and ``OSError`` as ``write_archive``.
+    """
+    file = _archive_of_this_process()
+    if file is None:
+        file = _of_this_process()
+        spark.addArtifacts(str(file), pyfile=True)
+    _give_to_source(file)
+
+
+def _give_to_source(file: Path) -> None:
+    """The process in which Spark has streaming sources gets the names of Python files, and looks
+    for them in a directory into which Spark puts none (4.2 and 4.3). It runs beside the driver, so
+    that they can be put there. Of Spark Connect that is another machine, as far as one can know."""
+    from pyspark import SparkContext, SparkFiles
+
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - None with Spark Connect
+        folder = Path(SparkFiles.getRootDirectory()) / _OF_SOURCES
+        folder.mkdir(exist_ok=True)
+        shutil.copyfile(file, folder / file.name)
+
+
+@cache
+def _of_this_process() -> Path:
+    """One file for all sessions: Spark takes a name once, and asks for the file when it likes."""
+    return write_archive(Path(_folder().name) / "kip848_client.zip")
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """It goes with the process."""
+    return tempfile.TemporaryDirectory(prefix="kip848-", ignore_cleanup_errors=True)
+
+
+def _contents() -> Iterator[tuple[str, bytes]]:
+    for package in _PACKAGES:
+        root = _folder_of(package)
+        for found in sorted(root.rglob("*")):
+            if found.suffix not in _KEPT:
+                continue
+            content = found.read_bytes()
+            name = f"{package}/{found.relative_to(root).as_posix()}"
+            yield name, content
+            if found.suffix == ".py":
+                yield f"{name}c", _compiled(content, name)
+
+
+def _folder_of(package: str) -> Path:
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise ConfigError(f"{package} cannot be found: install kip848-client again")
+    return Path(spec.origin).parent
+
+
+def _archive_of_this_process() -> Path | None:
+    """What this process has the package from, if that is an archive already."""
+    found = _folder_of(_PACKAGES[0]).parent
+    return found if found.is_file() else None
+
+
+def _compiled(source: bytes, name: str) -> bytes:
+    """As in a ``.pyc`` that is taken without a look at the source (PEP 552)."""
+    code = compile(source, name, "exec", dont_inherit=True)
+    head = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little")
+    return head + importlib.util.source_hash(source) + marshal.dumps(code)
