@@ -101,7 +101,10 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client.connect", (*GROUND, "assignors", "client_assignors", "wire")),
     ("kip848_client._computing", (*GROUND, "client_assignors")),
     ("kip848_client.group", (*GROUND, "member", "offsets", "client_assignors", "_computing")),
-    ("kip848_client.worker", (*GROUND, "wire", "member", "connect", "_computing")),
+    (
+        "kip848_client.worker",
+        (*GROUND, "wire", "member", "client_assignors", "connect", "_computing"),
+    ),
     ("kip848_client.cluster", (*GROUND, "wire")),
     ("kip848_client.fetching", (*GROUND, "cluster", "wire")),
     ("kip848_client.producing", (*GROUND, "cluster", "wire")),

@@ -6,35 +6,83 @@ out, no clock and no I/O.
 
 from __future__ import annotations
 
-from kip848_client.worker._commands import ReadConfiguration, StartItems, StopItems, WorkerCommand
+from kip848_client.worker._commands import (
+    AbandonComputation,
+    ComputeTarget,
+    InstallTarget,
+    PrepareTarget,
+    ReadConfiguration,
+    StartItems,
+    StopItems,
+    WorkerCommand,
+)
 from kip848_client.worker._core import Output, WorkerCore
 from kip848_client.worker._events import (
+    ComputingImpossible,
+    ComputingLost,
     ConfigurationRead,
     ItemsStarted,
     ItemsStopped,
     JoinRequested,
     RebalanceRequested,
+    TargetComputed,
+    TargetInstalled,
     WorkerEvent,
+    WorkersPrepared,
 )
-from kip848_client.worker._model import AssignedItem, AssignorVersions, WorkerSettings
-from kip848_client.worker._wire import heartbeat_outcome, heartbeat_request
+from kip848_client.worker._model import (
+    AssignedItem,
+    AssignorVersions,
+    Configuration,
+    ConnectorTasks,
+    InstallableTarget,
+    PreparedWorkers,
+    WorkerRow,
+    WorkerSettings,
+)
+from kip848_client.worker._wire import (
+    heartbeat_outcome,
+    heartbeat_request,
+    install_outcome,
+    install_request,
+    prepare_outcome,
+    prepare_request,
+)
 
 __all__ = [
+    "AbandonComputation",
     "AssignedItem",
     "AssignorVersions",
+    "ComputeTarget",
+    "ComputingImpossible",
+    "ComputingLost",
+    "Configuration",
     "ConfigurationRead",
+    "ConnectorTasks",
+    "InstallTarget",
+    "InstallableTarget",
     "ItemsStarted",
     "ItemsStopped",
     "JoinRequested",
     "Output",
+    "PrepareTarget",
+    "PreparedWorkers",
     "ReadConfiguration",
     "RebalanceRequested",
     "StartItems",
     "StopItems",
+    "TargetComputed",
+    "TargetInstalled",
     "WorkerCommand",
     "WorkerCore",
     "WorkerEvent",
+    "WorkerRow",
     "WorkerSettings",
+    "WorkersPrepared",
     "heartbeat_outcome",
     "heartbeat_request",
+    "install_outcome",
+    "install_request",
+    "prepare_outcome",
+    "prepare_request",
 ]

@@ -5,9 +5,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kip848_client.worker._model import AssignedItem
+from kip848_client.connect import WorkerGroup
+from kip848_client.worker._model import AssignedItem, InstallableTarget
 
 __all__ = [
+    "AbandonComputation",
+    "ComputeTarget",
+    "InstallTarget",
+    "PrepareTarget",
     "ReadConfiguration",
     "StartItems",
     "StopItems",
@@ -51,3 +56,45 @@ class ReadConfiguration(WorkerCommand):
     ``ConfigurationRead``. Until then nothing is started."""
 
     config_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareTarget(WorkerCommand):
+    """Ask the coordinator, which is looked up if need be, for the group as it is. Answer:
+    ``WorkersPrepared``, ``ComputingLost`` or ``ComputingImpossible``."""
+
+    number: int
+    member_epoch: int
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeTarget(WorkerCommand):
+    """Run the assignor of this name, so that nothing else waits for it. Answer: ``TargetComputed``
+    after ``timeout_ms`` at the latest. One runs at a time."""
+
+    number: int
+    assignor: str
+    group: WorkerGroup
+    memory: object
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonComputation(WorkerCommand):
+    """Nobody waits for the ``ComputeTarget`` of this number any more: end it if possible. No
+    answer."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class InstallTarget(WorkerCommand):
+    """Give the coordinator, which is looked up if need be, the target for a group epoch. Answer:
+    ``TargetInstalled``, ``ComputingLost`` or ``ComputingImpossible``."""
+
+    number: int
+    member_epoch: int
+    group_epoch: int
+    target: InstallableTarget
+    timeout_ms: int

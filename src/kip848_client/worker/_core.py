@@ -11,22 +11,28 @@ the names that it has for them (``_partitions``), and adds what is a worker's ow
 - Nothing is started before the worker knows the configuration that it was assigned from.
 - The delay that an assignment announces (``_scheduled``), and reasons to compute anew
   (``_reasons``).
+- Computing the target of the group, when the coordinator has chosen this worker (``_computing``).
 - A worker that hears nothing of the coordinator for as long as its session stops everything
   (``MemberSettings.session_timeout_ms``): an item that runs twice is worse than one that rests.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from kip848_client._backoff import backoff_ms
 from kip848_client._types import MemberId
 from kip848_client.connect import RebalanceReason, WorkerAssignment
 from kip848_client.errors import LocalProtocolError, WireError
 from kip848_client.member import (
+    AssignorNews,
     AssignorsHeard,
     AssignorsOffered,
     Command,
+    CoordinatorLost,
+    EpochChanged,
     Event,
     Fenced,
     FlushOffsets,
@@ -48,6 +54,7 @@ from kip848_client.member import (
     TopicsResolved,
 )
 from kip848_client.worker._commands import ReadConfiguration, StartItems, StopItems, WorkerCommand
+from kip848_client.worker._computing import Answer, Computing
 from kip848_client.worker._events import (
     ConfigurationRead,
     ItemsStarted,
@@ -56,7 +63,7 @@ from kip848_client.worker._events import (
     RebalanceRequested,
     WorkerEvent,
 )
-from kip848_client.worker._model import AssignedItem, WorkerSettings
+from kip848_client.worker._model import AssignedItem, Configuration, WorkerSettings
 from kip848_client.worker._partitions import items, topic_name
 from kip848_client.worker._reasons import Offer
 from kip848_client.worker._scheduled import ScheduledRebalance
@@ -88,8 +95,24 @@ class WorkerCore:
         """What the assignor says with the newest assignment."""
         self._waiting: StartPartitions | None = None
         """What is started when the configuration is known."""
+        self._configuration = Configuration()
         self._now = 0
+        self._inner: deque[Event] = deque()
+        """What the member has yet to be told in this step."""
         self._out: list[Output] = []
+
+        def pause_ms(failures: int) -> int:
+            first, cap = settings.retry_backoff_ms, settings.retry_backoff_max_ms
+            return backoff_ms(failures, first, cap, jitter)
+
+        self._computing = Computing(
+            settings,
+            member_id,
+            pause_ms,
+            self._out_append,
+            suspect_coordinator=lambda why: self._inner.append(CoordinatorLost(why)),
+            remaining_delay_ms=self._scheduled.remaining_ms,
+        )
 
     # -- what a driver reads -----------------------------------------------------------------
 
@@ -131,7 +154,9 @@ class WorkerCore:
     @property
     def deadline_ms(self) -> int | None:
         """When to deliver ``TimerFired`` if nothing happens before; ``None`` for never."""
+        computing = self._computing
         times = [self._member.deadline_ms, self._scheduled.due_ms]
+        times += [computing.due_ms, computing.retry_ms]
         return min((time for time in times if time is not None), default=None)
 
     # -- the step ----------------------------------------------------------------------------
@@ -146,59 +171,90 @@ class WorkerCore:
         self._out = []
         match event:
             case JoinRequested():
-                self._offer.begin(event.config_offset)
-                self._feed(Subscribed())
-                self._feed(Polled(waiting=True))
+                self._know(event.configuration)
+                self._offer.begin(event.configuration.offset)
+                self._inner += (Subscribed(), Polled(waiting=True))
             case ConfigurationRead():
-                self._offer.config_offset = max(self._offer.config_offset, event.config_offset)
-                self._start_what_waits()
+                self._know(event.configuration)
             case RebalanceRequested():
                 self._offer.request(event.reason)
             case ItemsStopped():
-                self._feed(PartitionsReleased(event.plan))
+                self._inner.append(PartitionsReleased(event.plan))
             case ItemsStarted():
-                self._feed(PartitionsStarted(event.plan))
-            case HeartbeatAnswered(outcome=HeartbeatAccepted()):
-                self._feed(event)
-                self._offer.accepted(event.attempt)
+                self._inner.append(PartitionsStarted(event.plan))
             case Event():
-                self._feed(event)
+                self._inner.append(event)
             case _:
-                raise LocalProtocolError(f"a worker knows nothing of {event!r}")
-        if self._scheduled.take_due(self._now):
-            self._offer.request(RebalanceReason.SCHEDULED_REBALANCE)
+                if not isinstance(event, Answer):
+                    raise LocalProtocolError(f"a worker knows nothing of {event!r}")
+                self._computing.answered(self._now, event)
+        self._settle()
+        if isinstance(event, HeartbeatAnswered) and isinstance(event.outcome, HeartbeatAccepted):
+            self._offer.accepted(event.attempt)
+            self._settle()
         return tuple(self._out)
 
     # -- inside ------------------------------------------------------------------------------
 
-    def _publish(self, offer: tuple[OfferedAssignor, ...]) -> None:
-        self._feed(AssignorsOffered(offer))
+    def _out_append(self, command: Output) -> None:
+        self._out.append(command)
 
-    def _feed(self, event: Event) -> None:
-        """One event for the member, and what follows of its commands here."""
-        for command in self._member.step(self._now, event):
-            match command:
-                case ResolveTopics():
-                    names = {each: topic_name(each) for each in command.ids}
-                    self._feed(TopicsResolved(command.query, names))
-                case ReleasePartitions():
-                    self._waiting = None
-                    self._stop(command)
-                case StartPartitions():
-                    self._waiting = command
-                    self._start_what_waits()
-                case AssignorsHeard():
-                    self._on_heard(command)
-                case FlushOffsets():
-                    raise AssertionError("a worker has no offsets to commit")
-                case Fenced():
-                    self._scheduled.forget()
-                    self._out.append(command)
-                case SendHeartbeat():
-                    self._offer.sent(command.attempt, command.intent)
-                    self._out.append(command)
-                case _:
-                    self._out.append(command)
+    def _publish(self, offer: tuple[OfferedAssignor, ...]) -> None:
+        self._inner.append(AssignorsOffered(offer))
+
+    def _settle(self) -> None:
+        """Tell the member what it has to be told, and do what is due, until nothing is left."""
+        if self._scheduled.take_due(self._now):
+            self._offer.request(RebalanceReason.SCHEDULED_REBALANCE)
+        if self._computing.take_retry(self._now):
+            self._offer.request(RebalanceReason.RETRY)
+        while True:
+            while self._inner:
+                for command in self._member.step(self._now, self._inner.popleft()):
+                    self._perform(command)
+            due_ms = self._computing.due_ms
+            if due_ms is None or self._now < due_ms:
+                return
+            self._computing.go_on(self._now)
+
+    def _perform(self, command: Command) -> None:
+        """What the member asks for: here, or by passing it on."""
+        match command:
+            case ResolveTopics():
+                names = {each: topic_name(each) for each in command.ids}
+                self._inner.append(TopicsResolved(command.query, names))
+                return
+            case ReleasePartitions():
+                self._waiting = None
+                self._stop(command)
+                return
+            case StartPartitions():
+                self._waiting = command
+                self._start_what_waits()
+                return
+            case AssignorsHeard():
+                self._on_heard(command)
+                return
+            case FlushOffsets():
+                raise AssertionError("a worker has no offsets to commit")
+            case Fenced():
+                self._scheduled.forget()
+            case EpochChanged():
+                self._computing.note_epoch(command.member_epoch)
+            case SendHeartbeat():
+                self._computing.heartbeat_sent(command.attempt)
+                self._offer.sent(command.attempt, command.intent)
+            case _:
+                pass
+        self._out.append(command)
+
+    def _know(self, configuration: Configuration) -> None:
+        if configuration.offset < self._configuration.offset:
+            return
+        self._configuration = configuration
+        self._offer.config_offset = configuration.offset
+        self._computing.know(self._now, configuration)
+        self._start_what_waits()
 
     def _stop(self, command: ReleasePartitions) -> None:
         named = items(command.partitions)
@@ -209,7 +265,7 @@ class WorkerCore:
         waiting = self._waiting
         if waiting is None:
             return
-        if waiting.partitions and self._offer.config_offset < self._said.config_offset:
+        if waiting.partitions and self._configuration.offset < self._said.config_offset:
             self._out.append(ReadConfiguration(self._said.config_offset))
             return
         self._waiting = None
@@ -218,6 +274,10 @@ class WorkerCore:
 
     def _on_heard(self, heard: AssignorsHeard) -> None:
         news = heard.news
+        self._hear_what_is_said(news)
+        self._computing.heard(self._now, heard.attempt, should_compute=news.should_compute)
+
+    def _hear_what_is_said(self, news: AssignorNews) -> None:
         if news.target is None or not news.metadata:
             return
         try:

@@ -8,13 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kip848_client.connect import AssignorFailed
+from kip848_client.errors import BrokerError, Kip848Error
+from kip848_client.worker._model import Configuration, PreparedWorkers
+
 __all__ = [
+    "ComputingImpossible",
+    "ComputingLost",
     "ConfigurationRead",
     "ItemsStarted",
     "ItemsStopped",
     "JoinRequested",
     "RebalanceRequested",
+    "TargetComputed",
+    "TargetInstalled",
     "WorkerEvent",
+    "WorkersPrepared",
 ]
 
 
@@ -25,17 +34,21 @@ class WorkerEvent:
 
 @dataclass(frozen=True, slots=True)
 class JoinRequested(WorkerEvent):
-    """The worker is ready to run something; ``config_offset`` is how far it knows the
-    configuration."""
+    """The worker is ready to run something."""
 
-    config_offset: int
+    configuration: Configuration
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationRead(WorkerEvent):
-    """The worker knows the configuration as far as this now. What waits for it is started."""
+    """The worker knows this now. What waits for it is started, or computed. One that is older than
+    what it knew is ignored.
 
-    config_offset: int
+    A change of what there is to run does not ask for a new assignment by itself: one worker is
+    enough for that (``RebalanceRequested``).
+    """
+
+    configuration: Configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +72,46 @@ class ItemsStarted(WorkerEvent):
     the same."""
 
     plan: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkersPrepared(WorkerEvent):
+    """Answer to ``PrepareTarget``: the group, or why it was refused."""
+
+    number: int
+    group: PreparedWorkers | None = None
+    refusal: BrokerError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetComputed(WorkerEvent):
+    """Answer to ``ComputeTarget``: what the assignor returned, whatever that is, or how it failed.
+    What it raised is the ``__cause__`` of the failure."""
+
+    number: int
+    returned: object = None
+    failure: AssignorFailed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetInstalled(WorkerEvent):
+    """Answer to ``InstallTarget``: it is the target of the group now, or why it was refused."""
+
+    number: int
+    refusal: BrokerError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ComputingLost(WorkerEvent):
+    """Answer to ``PrepareTarget`` and ``InstallTarget``: there is none, asking again may help."""
+
+    number: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComputingImpossible(WorkerEvent):
+    """Answer to ``PrepareTarget`` and ``InstallTarget``: asking again cannot help."""
+
+    number: int
+    error: Kip848Error

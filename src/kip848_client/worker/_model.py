@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
-from kip848_client.connect import ITSELF, item_name
+from kip848_client.connect import ITSELF, GroupWorker, Items, item_name
 from kip848_client.member import MemberSettings
 
-__all__ = ["AssignedItem", "AssignorVersions", "WorkerSettings"]
+__all__ = [
+    "AssignedItem",
+    "AssignorVersions",
+    "Configuration",
+    "ConnectorTasks",
+    "InstallableTarget",
+    "PreparedWorkers",
+    "WorkerRow",
+    "WorkerSettings",
+]
 
 
 class AssignedItem(NamedTuple):
@@ -24,6 +35,55 @@ class AssignedItem(NamedTuple):
 
     def __str__(self) -> str:
         return item_name(self.connector, self.task)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorTasks:
+    """The tasks of a connector, as they are configured."""
+
+    count: int
+    generation: int = 0
+    """How often they were configured anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What there is to run, as far as a worker has read it."""
+
+    offset: int = -1
+    """Which configuration this is; a later one has a higher offset."""
+    connectors: Mapping[str, ConnectorTasks] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedWorkers:
+    """The group at one group epoch: what the coordinator gave to the worker that computes."""
+
+    group_epoch: int
+    assignor: str
+    workers: Mapping[str, GroupWorker]
+    deferred: Items
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """What one worker shall run, and what it is told with it."""
+
+    member_id: str
+    items: tuple[AssignedItem, ...]
+    version: int
+    said: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class InstallableTarget:
+    """A target that the coordinator can take; no rows with an error."""
+
+    rows: tuple[WorkerRow, ...] = ()
+    deferred: tuple[AssignedItem, ...] = ()
+    error: int = 0
+    memory: object = None
+    """What the assignor is given back with the next group, once this is installed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from kip848_client._types import TopicId
-from kip848_client.connect import ITSELF, connector_of, parts_of, write_items
+from kip848_client.connect import ITSELF, connector_of, parts_of, resource_of, write_items
 from kip848_client.member import AssignedPartition, Assignment, group_by_topic
 from kip848_client.wire.messages.connect_group import ConnectGroupItems
 from kip848_client.worker._model import AssignedItem
 
-__all__ = ["items", "partitions", "rows", "topic_name"]
+__all__ = ["items", "partitions", "rows", "rows_of_items", "topic_name"]
 
 _ITSELF_AS_PARTITION: Final = 0
 
@@ -38,6 +38,14 @@ def rows(assignment: Assignment) -> tuple[ConnectGroupItems, ...]:
             for topic_id, numbers in assignment
         }
     )
+
+
+def rows_of_items(given: Iterable[AssignedItem]) -> tuple[ConnectGroupItems, ...]:
+    """Items as rows of a message."""
+    held: dict[TopicId, list[int]] = {}
+    for item in given:
+        held.setdefault(resource_of(item.connector, item.generation), []).append(item.task)
+    return write_items(held)
 
 
 def items(assigned: Iterable[AssignedPartition]) -> tuple[AssignedItem, ...]:

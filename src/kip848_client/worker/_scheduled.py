@@ -26,6 +26,8 @@ class ScheduledRebalance:
         spread = zlib.crc32(member_id.encode()) % (_LAST_SHARE - _FIRST_SHARE + 1)
         self._grace_percent = _FIRST_SHARE + spread
         self._announced: bytes | None = None
+        self._ends_ms: int | None = None
+        """When the delay ends."""
         self.due_ms: int | None = None
         """When to ask; ``None`` when nothing was announced."""
 
@@ -37,7 +39,12 @@ class ScheduledRebalance:
             return
         self._announced = said
         grace_ms = 0 if computed_here else interval_ms * self._grace_percent // 100
-        self.due_ms = now_ms + delay_ms + grace_ms if delay_ms > 0 else None
+        self._ends_ms = now_ms + delay_ms if delay_ms > 0 else None
+        self.due_ms = None if self._ends_ms is None else self._ends_ms + grace_ms
+
+    def remaining_ms(self, now_ms: int) -> int:
+        """What is left of the delay."""
+        return 0 if self._ends_ms is None else max(0, self._ends_ms - now_ms)
 
     def take_due(self, now_ms: int) -> bool:
         """Whether to ask now; true once."""
@@ -48,4 +55,4 @@ class ScheduledRebalance:
 
     def forget(self) -> None:
         """The worker is out of the group: its next assignment is another one."""
-        self._announced = self.due_ms = None
+        self._announced = self._ends_ms = self.due_ms = None

@@ -1,12 +1,19 @@
-"""A worker's heartbeat between the member's terms and the wire's: pure translation, both ways
-(docs/reference/draft-protocols.md)."""
+"""A worker's heartbeats, and what it computes, between its terms and the wire's: pure translation,
+both ways (docs/reference/draft-protocols.md)."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from kip848_client._types import GroupId, MemberId
+from kip848_client.connect import (
+    AssignorMetadata,
+    ConnectorTaskId,
+    Items,
+    group_worker,
+)
 from kip848_client.error_codes import error_name, is_retriable
+from kip848_client.errors import BrokerError, broker_error
 from kip848_client.member import (
     AssignorNews,
     HeartbeatAccepted,
@@ -19,12 +26,30 @@ from kip848_client.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
     ConnectGroupHeartbeatRequestAssignor,
     ConnectGroupHeartbeatResponse,
+    ConnectGroupInstallAssignmentRequest,
+    ConnectGroupInstallAssignmentRequestMember,
+    ConnectGroupInstallAssignmentResponse,
+    ConnectGroupItems,
+    ConnectGroupPrepareAssignmentRequest,
+    ConnectGroupPrepareAssignmentResponse,
 )
-from kip848_client.worker._partitions import partitions, rows
+from kip848_client.worker._commands import InstallTarget, PrepareTarget
+from kip848_client.worker._events import TargetInstalled, WorkersPrepared
+from kip848_client.worker._model import PreparedWorkers
+from kip848_client.worker._partitions import partitions, rows, rows_of_items
 
-__all__ = ["heartbeat_outcome", "heartbeat_request"]
+__all__ = [
+    "heartbeat_outcome",
+    "heartbeat_request",
+    "install_outcome",
+    "install_request",
+    "prepare_outcome",
+    "prepare_request",
+]
 
 _API: Final = "ConnectGroupHeartbeat"
+_PREPARE: Final = "ConnectGroupPrepareAssignment"
+_INSTALL: Final = "ConnectGroupInstallAssignment"
 
 
 def heartbeat_request(group_id: GroupId, intent: HeartbeatIntent) -> ConnectGroupHeartbeatRequest:
@@ -81,3 +106,83 @@ def heartbeat_outcome(response: ConnectGroupHeartbeatResponse) -> HeartbeatOutco
         assignment=assignment,
         assignors=news,
     )
+
+
+def prepare_request(
+    group_id: GroupId, member_id: MemberId, command: PrepareTarget
+) -> ConnectGroupPrepareAssignmentRequest:
+    """What the command asks for."""
+    return ConnectGroupPrepareAssignmentRequest(
+        group_id=group_id, member_id=member_id, member_epoch=command.member_epoch
+    )
+
+
+def prepare_outcome(
+    number: int, response: ConnectGroupPrepareAssignmentResponse
+) -> WorkersPrepared:
+    """The group, or the refusal."""
+    if response.error_code != 0:
+        refusal = _refusal(_PREPARE, response.error_code, response.error_message)
+        return WorkersPrepared(number, refusal=refusal)
+    workers = {
+        each.member_id: group_worker(
+            each.member_epoch,
+            _plain(each.items),
+            AssignorMetadata(bytes(each.metadata), each.version, each.reason),
+            instance_id=each.instance_id,
+        )
+        for each in response.members
+    }
+    group = PreparedWorkers(
+        response.group_epoch, response.assignor_name, workers, _plain(response.deferred)
+    )
+    return WorkersPrepared(number, group)
+
+
+def _plain(given: tuple[ConnectGroupItems, ...]) -> Items:
+    """Items as assignors know them: without generations."""
+    return Items(
+        tuple(sorted({each.connector for each in given if each.runs_connector})),
+        tuple(
+            sorted({ConnectorTaskId(each.connector, task) for each in given for task in each.tasks})
+        ),
+    )
+
+
+def install_request(
+    group_id: GroupId, member_id: MemberId, command: InstallTarget
+) -> ConnectGroupInstallAssignmentRequest:
+    """What the command gives."""
+    target = command.target
+    return ConnectGroupInstallAssignmentRequest(
+        group_id=group_id,
+        member_id=member_id,
+        member_epoch=command.member_epoch,
+        group_epoch=command.group_epoch,
+        error=target.error,
+        members=tuple(
+            ConnectGroupInstallAssignmentRequestMember(
+                member_id=row.member_id,
+                items=rows_of_items(row.items),
+                version=row.version,
+                metadata=row.said,
+            )
+            for row in target.rows
+        ),
+        deferred=rows_of_items(target.deferred),
+    )
+
+
+def install_outcome(
+    number: int, response: ConnectGroupInstallAssignmentResponse
+) -> TargetInstalled:
+    """Installed, or the refusal."""
+    if response.error_code == 0:
+        return TargetInstalled(number)
+    refusal = _refusal(_INSTALL, response.error_code, response.error_message)
+    return TargetInstalled(number, refusal)
+
+
+def _refusal(api: str, code: int, message: str | None) -> BrokerError:
+    retriable = is_retriable(code)
+    return broker_error(code, error_name(code), message, api=api, retriable=retriable)

@@ -7,7 +7,16 @@ from collections.abc import Iterable
 from typing import Final, TypeVar
 
 from kip848_client._types import GroupId, MemberId
-from kip848_client.connect import ITSELF, WorkerAssignment
+from kip848_client.connect import (
+    ITSELF,
+    AssignorFailed,
+    Computed,
+    ConnectAssignor,
+    ConnectorTaskId,
+    Items,
+    TargetAssignment,
+    computed_target,
+)
 from kip848_client.member import (
     CoordinatorFound,
     CoordinatorLookupFailed,
@@ -25,36 +34,46 @@ from kip848_client.member import (
 )
 from kip848_client.wire.messages.connect_group import (
     ConnectGroupHeartbeatResponse,
-    ConnectGroupInstallAssignmentRequest,
-    ConnectGroupInstallAssignmentRequestMember,
     ConnectGroupInstallAssignmentResponse,
-    ConnectGroupItems,
-    ConnectGroupPrepareAssignmentRequest,
     ConnectGroupPrepareAssignmentResponse,
 )
 from kip848_client.worker import (
+    AbandonComputation,
     AssignedItem,
     AssignorVersions,
+    ComputeTarget,
+    ComputingLost,
+    Configuration,
     ConfigurationRead,
+    ConnectorTasks,
+    InstallTarget,
     ItemsStarted,
     ItemsStopped,
     JoinRequested,
     Output,
+    PrepareTarget,
     ReadConfiguration,
     StartItems,
     StopItems,
+    TargetComputed,
     WorkerCore,
     WorkerEvent,
     WorkerSettings,
     heartbeat_outcome,
     heartbeat_request,
+    install_outcome,
+    install_request,
+    prepare_outcome,
+    prepare_request,
 )
 from tests.unit.mock_coordinator.groups._group_harness import GroupHarness
 
 __all__ = ["WorkerGroup", "connector", "task"]
 
 Kind = TypeVar("Kind")
+C: Final = GroupId("c")
 ASSIGNORS: Final = (AssignorVersions("incremental-cooperative", 1, 2),)
+CONFIGURED: Final = Configuration(1, {"a": ConnectorTasks(2, 1), "b": ConnectorTasks(1, 1)})
 STOP_MS: Final = 300
 LATENCY_MS: Final = 5
 
@@ -67,14 +86,11 @@ def task(name: str, number: int, generation: int = 1) -> AssignedItem:
     return AssignedItem(name, number, generation)
 
 
-def rows(items: Iterable[AssignedItem]) -> tuple[ConnectGroupItems, ...]:
-    return tuple(
-        ConnectGroupItems(connector=each.connector, runs_connector=True)
-        if each.task == ITSELF
-        else ConnectGroupItems(
-            connector=each.connector, generation=each.generation, tasks=(each.task,)
-        )
-        for each in sorted(items)
+def plain(items: Iterable[AssignedItem]) -> Items:
+    found = sorted(items)
+    return Items(
+        tuple(each.connector for each in found if each.task == ITSELF),
+        tuple(ConnectorTaskId(each.connector, each.task) for each in found if each.task != ITSELF),
     )
 
 
@@ -86,10 +102,11 @@ class Worker:
         self.core = WorkerCore(settings, MemberId(name), lambda pause: pause)
         self.runs: set[AssignedItem] = set()
         self.commands: list[Output] = []
-        self.computes = False
+        self.asked: ComputeTarget | None = None
+        """What it is to compute."""
         self.cut_off = False
         self.stop_ms = STOP_MS
-        self.knows_offset = 1_000_000
+        self.can_read = True
         self._group = group
 
     def feed(self, event: Event | WorkerEvent) -> None:
@@ -109,10 +126,44 @@ class Worker:
                     self.runs |= set(command.items)
                     group.check()
                     group.later(1, self, ItemsStarted(command.plan))
-                case ReadConfiguration() if command.config_offset <= self.knows_offset:
-                    group.later(1, self, ConfigurationRead(command.config_offset))
+                case ReadConfiguration() if self.can_read:
+                    group.later(1, self, ConfigurationRead(group.configuration))
+                case PrepareTarget() | InstallTarget() if self.cut_off:
+                    group.later(command.timeout_ms, self, ComputingLost(command.number, "cut off"))
+                case PrepareTarget():
+                    self._prepare(command)
+                case ComputeTarget():
+                    self._compute(command)
+                case AbandonComputation():
+                    self.asked = None
+                case InstallTarget():
+                    self._install(command)
                 case _:
                     pass
+
+    def _prepare(self, command: PrepareTarget) -> None:
+        group = self._group
+        response = group.base.ask(prepare_request(C, self.core.member_id, command), 0)
+        assert isinstance(response, ConnectGroupPrepareAssignmentResponse)
+        group.later(LATENCY_MS, self, prepare_outcome(command.number, response))
+
+    def _compute(self, command: ComputeTarget) -> None:
+        group = self._group
+        if group.assignor is None:
+            self.asked = command
+            return
+        try:
+            computed = computed_target(group.assignor, command.group, command.memory)
+            answer = TargetComputed(command.number, computed)
+        except AssignorFailed as err:
+            answer = TargetComputed(command.number, failure=err)
+        group.later(1, self, answer)
+
+    def _install(self, command: InstallTarget) -> None:
+        group = self._group
+        response = group.base.ask(install_request(C, self.core.member_id, command), 0)
+        assert isinstance(response, ConnectGroupInstallAssignmentResponse)
+        group.later(LATENCY_MS, self, install_outcome(command.number, response))
 
     def _send(self, command: SendHeartbeat) -> None:
         group = self._group
@@ -120,10 +171,9 @@ class Worker:
             lost = HeartbeatLost(command.attempt, LossReason.TIMED_OUT)
             group.later(command.timeout_ms, self, lost)
             return
-        request = heartbeat_request(GroupId("c"), command.intent)
+        request = heartbeat_request(C, command.intent)
         response = group.base.ask(request, 0)
         assert isinstance(response, ConnectGroupHeartbeatResponse)
-        self.computes = response.should_compute_assignment
         answered = HeartbeatAnswered(command.attempt, heartbeat_outcome(response))
         group.later(LATENCY_MS, self, answered)
 
@@ -138,8 +188,11 @@ class Worker:
 class WorkerGroup:
     """Workers of the group ``c``. ``check`` looks at what really runs after every start."""
 
-    def __init__(self) -> None:
+    def __init__(self, assignor: ConnectAssignor | None = None) -> None:
         self.base = GroupHarness("4.4")
+        self.assignor = assignor
+        """``None``: tests say what is computed, with ``assign``."""
+        self.configuration = CONFIGURED
         self.workers: dict[str, Worker] = {}
         self._queue: list[tuple[int, int, Worker, Event | WorkerEvent, StopItems | None]] = []
         self._number = 0
@@ -163,9 +216,10 @@ class WorkerGroup:
             assignors=ASSIGNORS,
             instance_id=instance_id,
             rebalance_timeout_ms=10_000,
+            request_timeout_ms=4_000,
         )
         worker = self.workers[name] = Worker(self, name, settings)
-        worker.feed(JoinRequested(config_offset=1))
+        worker.feed(JoinRequested(self.configuration))
         return worker
 
     def run(self, ms: int) -> None:
@@ -209,51 +263,19 @@ class WorkerGroup:
         *,
         deferred: Iterable[AssignedItem] = (),
         delay_ms: int = 0,
-        config_offset: int = 1,
     ) -> None:
-        """As the worker that was chosen: Prepare, and Install of this."""
-        [runner] = [each for each in self.workers.values() if each.computes]
-        runner.computes = False
-        epoch = runner.core.member_epoch
-        assert epoch is not None
-        asked = ConnectGroupPrepareAssignmentRequest(
-            group_id="c", member_id=runner.name, member_epoch=epoch
-        )
-        given = self.base.ask(asked, 0)
-        assert isinstance(given, ConnectGroupPrepareAssignmentResponse)
-        assert given.error_code == 0, given
-        said = WorkerAssignment(
-            leader=runner.name,
-            leader_url=f"http://{runner.name}:8083/",
-            config_offset=config_offset,
-            assigned=None,
-            revoked=None,
-            delay_ms=delay_ms,
-        ).encode()
-        install = ConnectGroupInstallAssignmentRequest(
-            group_id="c",
-            member_id=runner.name,
-            member_epoch=epoch,
-            group_epoch=given.group_epoch,
-            members=tuple(
-                ConnectGroupInstallAssignmentRequestMember(
-                    member_id=each.member_id,
-                    items=rows(to.get(each.member_id, ())),
-                    version=2,
-                    metadata=said,
-                )
-                for each in given.members
-            ),
-            deferred=rows(deferred),
-        )
-        answer = self.base.ask(install, 0)
-        assert isinstance(answer, ConnectGroupInstallAssignmentResponse)
-        assert answer.error_code == 0, answer
+        """What the assignor of the worker that was chosen returns."""
+        [runner] = [each for each in self.workers.values() if each.asked is not None]
+        asked, runner.asked = runner.asked, None
+        assert asked is not None
+        workers = {name: plain(items) for name, items in to.items()}
+        target = TargetAssignment(workers, plain(deferred), delay_ms)
+        runner.feed(TargetComputed(asked.number, Computed(target)))
 
     @property
     def runners(self) -> list[str]:
         """Who was asked to compute."""
-        return [each.name for each in self.workers.values() if each.computes]
+        return [each.name for each in self.workers.values() if each.asked is not None]
 
     def check(self) -> None:
         """Nothing runs twice, and no tasks of two generations run side by side."""

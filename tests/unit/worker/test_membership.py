@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from kip848_client.connect import RebalanceReason
 from kip848_client.member import Fenced, MemberState
-from kip848_client.worker import ConfigurationRead, ReadConfiguration, RebalanceRequested, StopItems
+from kip848_client.worker import (
+    Configuration,
+    ConfigurationRead,
+    ConnectorTasks,
+    ReadConfiguration,
+    RebalanceRequested,
+    StopItems,
+)
 from tests.unit.worker._workers import LATENCY_MS, STOP_MS, WorkerGroup, connector, task
 
 A, A0, A1, B, B0 = connector("a"), task("a", 0), task("a", 1), connector("b"), task("b", 0)
@@ -15,6 +22,8 @@ def two_workers() -> WorkerGroup:
     group = WorkerGroup()
     group.worker("w1")
     group.run(1_000)
+    group.assign({"w1": {A, A0, A1, B, B0}})
+    group.run(6_000)
     group.worker("w2")
     group.run(6_000)
     group.assign({"w1": {A, A0, A1}, "w2": {B, B0}})
@@ -29,10 +38,10 @@ def test_a_worker_that_is_alone_is_given_everything() -> None:
     group.run(1_000)
     assert group.runners == ["w1"]
 
-    group.assign({"w1": {A, A0, B}})
+    group.assign({"w1": {A, A0, A1, B, B0}})
     group.run(6_000)
 
-    group.expect(w1={A, A0, B})
+    group.expect(w1={A, A0, A1, B, B0})
     assert group.workers["w1"].core.leader == "w1"
     assert group.workers["w1"].core.leader_url == "http://w1:8083/"
 
@@ -49,16 +58,19 @@ def test_an_item_is_stopped_before_another_worker_starts_it() -> None:
 
     group.run(12_000)
     group.expect(w1={A, A0}, w2={B, B0}, w3={A1})
-    [stopped] = group.workers["w1"].all(StopItems)
+    stopped = group.workers["w1"].all(StopItems)[-1]
     assert stopped == StopItems(stopped.plan, (A1,), lost=False, last=False)
 
 
 def test_tasks_of_another_generation_begin_when_the_old_ones_have_ended() -> None:
     group = two_workers()
+    connectors = {"a": ConnectorTasks(2, 2), "b": ConnectorTasks(1, 1)}
+    group.configuration = Configuration(2, connectors)
+    group.workers["w1"].feed(ConfigurationRead(group.configuration))
     group.workers["w1"].feed(RebalanceRequested(RebalanceReason.CONFIGURATION_CHANGED))
     group.run(6_000)
 
-    group.assign({"w1": {A, task("a", 0, 2)}, "w2": {B, B0, task("a", 1, 2)}})
+    group.assign({"w1": {A, A0}, "w2": {B, B0, A1}})
     group.run(20_000)
 
     group.expect(w1={A, task("a", 0, 2)}, w2={B, B0, task("a", 1, 2)})
@@ -153,42 +165,48 @@ def test_a_reason_that_was_not_heard_is_told_again() -> None:
     assert group.runners == []
     worker.cut_off = False
 
-    group.run(43_000)
+    group.run(9_000)
 
     assert len(group.runners) == 1
     assert worker.core.state is MemberState.STABLE
 
 
 def test_nothing_is_started_before_its_configuration_is_known() -> None:
-    group = WorkerGroup()
-    worker = group.worker("w1")
-    worker.knows_offset = 5
-    group.run(1_000)
-    group.assign({"w1": {A, A0}}, config_offset=9)
+    group = two_workers()
+    worker = group.workers["w2"]
+    worker.can_read = False
+    connectors = {**group.configuration.connectors, "c": ConnectorTasks(0, 1)}
+    group.configuration = Configuration(9, connectors)
+    group.workers["w1"].feed(ConfigurationRead(group.configuration))
+    group.workers["w1"].feed(RebalanceRequested(RebalanceReason.CONFIGURATION_CHANGED))
+    group.run(6_000)
+    group.assign({"w1": {A, A0, A1}, "w2": {B, B0, connector("c")}})
     group.run(10_000)
-    assert not worker.runs
+    assert worker.runs == {B, B0}
     assert worker.all(ReadConfiguration) == [ReadConfiguration(9)]
 
-    worker.feed(ConfigurationRead(8))
-    assert not worker.runs
-    worker.feed(ConfigurationRead(12))
+    worker.feed(ConfigurationRead(Configuration(8)))
+    assert worker.runs == {B, B0}
+    worker.feed(ConfigurationRead(group.configuration))
 
     group.run(6_000)
-    group.expect(w1={A, A0})
+    group.expect(w1={A, A0, A1}, w2={B, B0, connector("c")})
 
 
 def test_a_static_worker_that_is_away_for_a_moment_costs_no_assignment() -> None:
     group = WorkerGroup()
     group.worker("w1")
     group.run(6_000)
+    group.assign({"w1": {A, A0, A1, B, B0}})
     group.worker("w2", instance_id="second")
     group.run(6_000)
-    group.assign({"w1": {A, A0}, "w2": {B, B0}})
+    group.assign({"w1": {A, A0, A1}, "w2": {B, B0}})
     group.run(12_000)
 
     group.leave("w2")
     group.run(1_000)
     group.kill("w2")
+    assert group.runners == []
     back = group.worker("w2b", instance_id="second", host="w2")
     group.run(12_000)
 

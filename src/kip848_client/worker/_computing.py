@@ -1,0 +1,255 @@
+"""Computing the target of a group of workers (rounds: ``kip848_client._computing``).
+
+What there is to share is not known to the coordinator: it is the configuration of the worker that
+computes, which has to know as much of it as any other worker does. So an assignment of nothing
+would be taken for one, and stop everything. Where an assignor fails, the group keeps what it has
+and is told so; this worker asks for another try after a pause that grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from kip848_client._computing import ComputingRounds, ComputingSettings
+from kip848_client._types import MemberId
+from kip848_client.client_assignors import ASSIGNOR_FAILED
+from kip848_client.connect import (
+    ITSELF,
+    GroupWorker,
+    Items,
+    TargetAssignment,
+    WorkerAssignment,
+    WorkerGroup,
+    checked_target,
+)
+from kip848_client.errors import Kip848Error
+from kip848_client.member import Report, Severity
+from kip848_client.worker._commands import (
+    AbandonComputation,
+    ComputeTarget,
+    InstallTarget,
+    PrepareTarget,
+    ReadConfiguration,
+    WorkerCommand,
+)
+from kip848_client.worker._events import (
+    ComputingImpossible,
+    ComputingLost,
+    TargetComputed,
+    TargetInstalled,
+    WorkersPrepared,
+)
+from kip848_client.worker._model import (
+    AssignedItem,
+    Configuration,
+    InstallableTarget,
+    PreparedWorkers,
+    WorkerRow,
+    WorkerSettings,
+)
+
+__all__ = ["Answer", "Computing"]
+
+Answer = WorkersPrepared | TargetComputed | TargetInstalled | ComputingLost | ComputingImpossible
+
+RETRY_MS: Final = 250
+RETRY_MAX_MS: Final = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A computation that waits for the configuration."""
+
+    number: int
+    group: PreparedWorkers
+    until_ms: int
+
+
+class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
+    """The round of this worker, if it has one.
+
+    ``remaining_delay_ms`` tells what is left of the delay that the last assignment announced;
+    ``suspect_coordinator``: a request showed that it moved, or cannot be reached.
+    """
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        member_id: MemberId,
+        backoff_ms: Callable[[int], int],
+        emit: Callable[[WorkerCommand | Report], None],
+        *,
+        suspect_coordinator: Callable[[str], None],
+        remaining_delay_ms: Callable[[int], int],
+    ) -> None:
+        self._numbers = 0
+        rounds = ComputingSettings(
+            rebalance_timeout_ms=settings.rebalance_timeout_ms,
+            assignor_timeout_ms=settings.rebalance_timeout_ms,
+            request_timeout_ms=settings.request_timeout_ms,
+            timeout_setting="rebalance.timeout.ms",
+        )
+        super().__init__(rounds, self._next, backoff_ms, self)
+        self._worker = settings
+        self._member_id = member_id
+        self._emit = emit
+        self.suspect_coordinator = suspect_coordinator
+        self._remaining_delay_ms = remaining_delay_ms
+        self._now = 0
+        self._configuration = Configuration()
+        self._held: _Held | None = None
+        self._given = WorkerGroup(0, {}, {})
+        """The group that the assignor was given."""
+        self._memory: object = None
+        self._tries = 0
+        self.retry_ms: int | None = None
+        """When to ask for another try, because the assignor has failed."""
+
+    def _next(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+    # -- what happens ------------------------------------------------------------------------
+
+    def answered(self, now_ms: int, answer: Answer) -> None:
+        """The driver answered a question; one that is not open any more does not count."""
+        self._now = now_ms
+        match answer:
+            case ComputingLost():
+                self.lost(now_ms, answer.number, answer.why)
+            case ComputingImpossible():
+                self.impossible(now_ms, answer.number, answer.error)
+            case TargetComputed():
+                self.computed(now_ms, answer.number, answer.returned, answer.failure)
+            case WorkersPrepared(group=PreparedWorkers() as group):
+                self.prepared(now_ms, answer.number, group)
+            case TargetInstalled(refusal=None):
+                self._on_installed(now_ms, answer.number)
+            case WorkersPrepared() | TargetInstalled():
+                if answer.refusal is not None:
+                    self.refused(now_ms, answer.number, answer.refusal)
+
+    def know(self, now_ms: int, configuration: Configuration) -> None:
+        """The worker has read this configuration."""
+        self._now = now_ms
+        self._configuration = configuration
+        held, self._held = self._held, None
+        if held is not None:
+            self.compute(held.number, held.group, held.until_ms - now_ms)
+
+    def take_retry(self, now_ms: int) -> bool:
+        """Whether to ask for another try now; true once."""
+        if self.retry_ms is None or now_ms < self.retry_ms:
+            return False
+        self.retry_ms = None
+        return True
+
+    def _on_installed(self, now_ms: int, number: int) -> None:
+        result = self.installed(now_ms, number)
+        if result is None:
+            return
+        if result.error:
+            pause_ms = min(RETRY_MS << min(self._tries, 16), RETRY_MAX_MS)
+            self.retry_ms = now_ms + pause_ms
+            self._tries += 1
+        else:
+            self._memory, self._tries, self.retry_ms = result.memory, 0, None
+
+    # -- the questions of a round ------------------------------------------------------------
+
+    def prepare(self, number: int, member_epoch: int, timeout_ms: int) -> None:
+        """See ``Questions``."""
+        self._emit(PrepareTarget(number, member_epoch, timeout_ms))
+
+    def compute(self, number: int, group: PreparedWorkers, timeout_ms: int) -> None:
+        """See ``Questions``. A worker that knows less than another reads the configuration first;
+        the round ends if it cannot."""
+        known = [each.config_offset for each in group.workers.values()]
+        newest = max((offset for offset in known if offset is not None), default=-1)
+        if newest > self._configuration.offset:
+            self._held = _Held(number, group, self._now + timeout_ms)
+            self._emit(ReadConfiguration(newest))
+            return
+        self._given = WorkerGroup(
+            group_epoch=group.group_epoch,
+            workers=group.workers,
+            connectors={
+                name: tasks.count for name, tasks in self._configuration.connectors.items()
+            },
+            now_ms=self._now,
+            deferred=group.deferred,
+            remaining_delay_ms=self._remaining_delay_ms(self._now),
+        )
+        question = ComputeTarget(number, group.assignor, self._given, self._memory, timeout_ms)
+        self._emit(question)
+
+    def abandon(self, number: int) -> None:
+        """See ``Questions``."""
+        if self._held is not None and self._held.number == number:
+            self._held = None  # it was not begun
+            return
+        self._emit(AbandonComputation(number))
+
+    def install(
+        self,
+        number: int,
+        member_epoch: int,
+        group: PreparedWorkers,
+        result: InstallableTarget,
+        timeout_ms: int,
+    ) -> None:
+        """See ``Questions``."""
+        epoch = group.group_epoch
+        self._emit(InstallTarget(number, member_epoch, epoch, result, timeout_ms))
+
+    def check(self, group: PreparedWorkers, returned: object) -> InstallableTarget:
+        """See ``Questions``."""
+        target, memory = checked_target(self._given, returned)
+        if target.error:
+            return InstallableTarget(error=target.error, memory=memory)
+        rows = tuple(
+            self._row(member_id, group.workers[member_id], items, target)
+            for member_id, items in target.workers.items()
+        )
+        return InstallableTarget(rows, self._items(target.deferred), memory=memory)
+
+    def failed(self, *, again: bool) -> InstallableTarget:
+        """See ``Questions``. The group keeps what it has, ``again`` or not."""
+        del again
+        return InstallableTarget(error=ASSIGNOR_FAILED)
+
+    def is_meant_to_be_refused(self, result: InstallableTarget) -> bool:
+        """See ``Questions``: none is."""
+        del result
+        return False
+
+    def report(self, error: Kip848Error) -> None:
+        """See ``Questions``."""
+        self._emit(Report(error, Severity.NOTICE))
+
+    # -- parts -------------------------------------------------------------------------------
+
+    def _row(
+        self, member_id: str, worker: GroupWorker, items: Items, target: TargetAssignment
+    ) -> WorkerRow:
+        version = worker.metadata.version
+        said = WorkerAssignment(
+            leader=self._member_id,
+            leader_url=self._worker.url,
+            config_offset=self._configuration.offset,
+            assigned=None if version else Items(),  # they travel beside it
+            revoked=None,
+            delay_ms=target.delay_ms,
+            version=version,
+        )
+        return WorkerRow(member_id, self._items(items), version, said.encode())
+
+    def _items(self, items: Items) -> tuple[AssignedItem, ...]:
+        found = [AssignedItem(connector) for connector in items.connectors]
+        for connector, task in items.tasks:
+            generation = self._configuration.connectors[connector].generation
+            assert task != ITSELF, "a connector among tasks"
+            found.append(AssignedItem(connector, task, generation))
+        return tuple(found)

@@ -1,0 +1,174 @@
+"""Workers that compute with the assignors of the package, and with ones that fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kip848_client.connect import (
+    Computed,
+    ConnectAssignor,
+    IncrementalCooperativeAssignor,
+    RebalanceReason,
+    TargetAssignment,
+    WorkerGroup,
+)
+from kip848_client.worker import (
+    ComputeTarget,
+    Configuration,
+    ConfigurationRead,
+    ConnectorTasks,
+    InstallTarget,
+    ReadConfiguration,
+    RebalanceRequested,
+    StopItems,
+)
+from tests.unit.worker import _workers
+from tests.unit.worker._workers import connector, task
+
+A, A0, A1, B, B0 = connector("a"), task("a", 0), task("a", 1), connector("b"), task("b", 0)
+ALL = {A, A0, A1, B, B0}
+DELAY_MS = 30_000
+
+
+class Failing(IncrementalCooperativeAssignor):
+    """Does, for some calls, what it is told to."""
+
+    def __init__(self, *instead: Any) -> None:
+        super().__init__(scheduled_rebalance_max_delay_ms=DELAY_MS)
+        self.instead = list(instead)
+
+    def assign(self, group: WorkerGroup, memory: object = None) -> Computed:
+        if not self.instead:
+            return super().assign(group, memory)
+        what = self.instead.pop(0)
+        if isinstance(what, Exception):
+            raise what
+        result: Computed = what
+        return result
+
+
+def group_of(*names: str, assignor: ConnectAssignor | None = None) -> _workers.WorkerGroup:
+    """Workers that have come to rest."""
+    chosen = assignor or IncrementalCooperativeAssignor(scheduled_rebalance_max_delay_ms=DELAY_MS)
+    group = _workers.WorkerGroup(chosen)
+    for name in names:
+        group.worker(name)
+        group.run(12_000)
+    return group
+
+
+def running(group: _workers.WorkerGroup) -> set[Any]:
+    return set().union(*(worker.runs for worker in group.workers.values()))
+
+
+def test_workers_share_what_is_configured() -> None:
+    group = group_of("w1", "w2")
+    assert running(group) == ALL
+    assert sorted(len(worker.runs) for worker in group.workers.values()) == [2, 3]
+
+
+def test_what_a_killed_worker_ran_waits_for_it_and_then_goes_to_others() -> None:
+    group = group_of("w1", "w2", "w3")
+    gone = group.workers["w2"].runs
+    group.kill("w2")
+    group.run(60_000)
+    assert running(group) == ALL - gone
+
+    group.run(DELAY_MS + 10_000)
+
+    assert running(group) == ALL
+
+
+def test_a_worker_that_comes_back_in_time_gets_its_own_back_at_once() -> None:
+    group = group_of("w1", "w2", "w3")
+    gone = set(group.workers["w2"].runs)
+    stops = sum(len(each.all(StopItems)) for each in group.workers.values())
+    group.kill("w2")
+    group.run(50_000)
+    group.worker("w4", host="w2")
+    group.run(12_000)
+
+    assert group.workers["w4"].runs == gone
+    assert running(group) == ALL
+    others = [group.workers[name] for name in ("w1", "w3")]
+    assert sum(len(each.all(StopItems)) for each in others) <= stops  # nobody else gave anything up
+
+
+def test_the_wait_goes_on_with_another_worker_when_the_one_that_computes_is_killed() -> None:
+    group = group_of("w1", "w2", "w3")
+    leader = group.workers["w3"].core.leader
+    lost = next(name for name in ("w2", "w3") if name != leader)
+    group.kill(lost)
+    group.run(55_000)
+    waiting = ALL - running(group)
+    assert waiting
+    group.kill(leader)
+    group.run(60_000 + DELAY_MS + 20_000)
+
+    assert running(group) == ALL
+
+
+@pytest.mark.parametrize(
+    ("instead", "said"),
+    [
+        (RuntimeError("no"), "assign() raised RuntimeError: no"),
+        (None, "expected Computed"),
+        (Computed(TargetAssignment({})), "is forgotten"),
+        (Computed(TargetAssignment({"nobody": _workers.plain({A})})), "there is no worker"),
+    ],
+)
+def test_an_assignor_that_fails_costs_nobody_what_it_runs(instead: Any, said: str) -> None:
+    group = group_of("w1", "w2", assignor=Failing())
+    before = {name: set(worker.runs) for name, worker in group.workers.items()}
+    group.assignor = Failing(instead)
+
+    group.workers["w1"].feed(RebalanceRequested(RebalanceReason.WORKER_CHANGED))
+    group.run(200)
+    assert {name: worker.runs for name, worker in group.workers.items()} == before
+    group.run(20_000)
+
+    assert running(group) == ALL
+    told = [each for worker in group.workers.values() for each in worker.errors]
+    assert len(told) == 1
+    assert said in told[0]
+    installs = [each for w in group.workers.values() for each in w.all(InstallTarget)]
+    assert installs[-2].target.error < 0 == installs[-1].target.error  # it was tried again
+
+
+def test_an_assignor_that_always_fails_is_asked_more_and_more_rarely() -> None:
+    group = group_of("w1", assignor=Failing(*[RuntimeError("no")] * 1_000))
+    asked = len(group.workers["w1"].all(ComputeTarget))
+    group.run(600_000)
+    assert 5 < len(group.workers["w1"].all(ComputeTarget)) - asked < 20
+    assert not group.workers["w1"].runs
+
+
+def test_who_computes_reads_what_others_know_first() -> None:
+    group = group_of("w1")
+    worker = group.workers["w1"]
+    worker.can_read = False
+    connectors = {**group.configuration.connectors, "c": ConnectorTasks(0, 1)}
+    group.configuration = Configuration(7, connectors)
+    group.worker("w2")
+    group.run(5_000)
+    assert worker.all(ReadConfiguration) == [ReadConfiguration(7)]
+    assert group.workers["w2"].runs == set()
+
+    worker.feed(ConfigurationRead(group.configuration))
+    group.run(12_000)
+
+    assert running(group) == {*ALL, connector("c")}
+
+
+def test_a_new_generation_of_tasks_replaces_the_old_one() -> None:
+    group = group_of("w1", "w2")
+    connectors = {"a": ConnectorTasks(3, 2), "b": ConnectorTasks(1, 1)}
+    group.configuration = Configuration(2, connectors)
+    for worker in group.workers.values():
+        worker.feed(ConfigurationRead(group.configuration))
+    group.workers["w1"].feed(RebalanceRequested(RebalanceReason.CONFIGURATION_CHANGED))
+    group.run(20_000)
+
+    assert running(group) == {A, B, B0, *(task("a", number, 2) for number in range(3))}
