@@ -96,7 +96,7 @@ class Questions(Protocol[Group_contra, Result]):
         """Tell the user."""
         ...
 
-    def suspect_coordinator(self, why: str) -> None:
+    def suspect_coordinator(self, why: str, /) -> None:
         """A request showed that it moved, or cannot be reached."""
         ...
 

@@ -25,6 +25,10 @@ A_0, A_1 = ConnectorTaskId("A", 0), ConnectorTaskId("A", 1)
 GROUP = WorkerGroup(3, {"w1": GroupWorker(2), "w2": GroupWorker(2)}, {"A": 2})
 WHOLE = Items(("A",), (A_1, A_0))
 
+OWN_ERROR = 5
+"""One of the assignor's own, and none of Kafka's."""
+TOO_HIGH = 128
+
 
 class _Own:
     """Returns or raises what it is told to."""
@@ -73,8 +77,8 @@ def test_plain_pairs_are_tasks_and_items_may_be_deferred() -> None:
 
 
 def test_an_error_of_its_own_comes_alone() -> None:
-    done = checked_target(GROUP, _target(workers={"nobody": WHOLE}, error=5))
-    assert done.target == TargetAssignment(error=5)
+    done = checked_target(GROUP, _target(workers={"nobody": WHOLE}, error=OWN_ERROR))
+    assert done.target == TargetAssignment(error=OWN_ERROR)
 
 
 class _Harmful(Mapping[str, Items]):
@@ -118,7 +122,7 @@ BAD: list[tuple[object, str]] = [
     (_target(workers={"w1": WHOLE}, delay_ms=-1), "delay_ms = -1: expected a number from 0"),
     (_target(workers={"w1": WHOLE}, delay_ms=2**31), "delay_ms = 2147483648"),
     (_target(workers={"w1": WHOLE}, delay_ms=1.5), "delay_ms = 1.5"),
-    (_target(error=128), "error = 128: expected a number from 0 to 127"),
+    (_target(error=TOO_HIGH), "error = 128: expected a number from 0 to 127"),
     (_target(workers=_Harmful()), "what it returned cannot be read: RuntimeError: no"),
     (OverflowError("what"), r"assign\(\) raised OverflowError: what"),
 ]
