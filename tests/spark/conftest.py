@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.spark.books import Books
+from tests.support.pytest_kafka import skip_without_kafka
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from tests.support.real_kafka import RealKafka
 
 
 @pytest.fixture(scope="session")
@@ -35,3 +41,16 @@ def spark() -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def books(
+    real_kafka_pool: Callable[[str], RealKafka],
+    release: str,
+    unique: Callable[[str], str],
+    tmp_path: Path,
+) -> Books:
+    """A topic of Kafka for one test."""
+    with skip_without_kafka():
+        kafka = real_kafka_pool(release)
+    return Books(kafka, unique, tmp_path)
