@@ -5,7 +5,11 @@ batch query into no sink; ``Parquet`` is a stream with ``availableNow``, from ``
 end. Clients without Spark are measured as ``python -m benchmarks consume`` does, in processes of
 their own. The floor is what a micro-batch takes that has next to nothing to read.
 
-``--curve`` shows rows a second by tasks and partitions instead.
+Each streaming query begins with a Python process of its own, which is part of its time. It finds
+bytecode, as that of an installed package does, whatever the environment says.
+
+``--curve`` shows rows a second by tasks and partitions instead, and what a micro-batch takes by
+its size.
 """
 
 from __future__ import annotations
@@ -34,13 +38,17 @@ __all__ = ["main"]
 _FLOOR_BATCHES: Final = 20
 _FLOOR_LIMIT_MS: Final = 300.0
 _OTHERS: Final = ("aiokafka-getmany", "confluent")
+_BATCH_SIZES: Final = (1_000, 10_000, 100_000)
+_BATCHES: Final = 8
 _BARS: Final = (("read", 1.3), ("Parquet", 1.0))
 """Ours to Spark's own, at least."""
 
 
-def _session() -> SparkSession:
+def _session(bytecode: Path) -> SparkSession:
     from pyspark.sql import SparkSession
 
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(bytecode)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     session = (
@@ -171,6 +179,31 @@ def _compare(spark: SparkSession, topic: Topic, runs: int) -> bool:
     return met and is_low
 
 
+def _batch_ms(spark: SparkSession, topic: Topic, size: int) -> float:
+    """The median of what a micro-batch of so many rows takes into Parquet, in milliseconds."""
+    folder = tempfile.mkdtemp()
+    options = _options(topic, {"maxOffsetsPerTrigger": str(size)})
+    frame = spark.readStream.format("kip848").options(**options).load()
+    query = (
+        frame.writeStream.format("parquet")
+        .option("checkpointLocation", f"{folder}/checkpoint")
+        .trigger(processingTime="0 seconds")
+        .start(f"{folder}/out")
+    )
+    found: dict[int, float] = {}
+    wanted = min(_BATCHES, topic.records // size)
+    try:
+        while len(found) < wanted:
+            time.sleep(0.1)
+            for each in query.recentProgress:
+                if each.numInputRows:
+                    found[each.batchId] = float(each.durationMs["triggerExecution"])
+    finally:
+        query.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+    return statistics.median(sorted(found.items())[n][1] for n in range(wanted // 3, wanted))
+
+
 def _curve(spark: SparkSession, topics: Sequence[Topic], runs: int) -> None:
     rows: list[list[str]] = []
     for topic in topics:
@@ -182,6 +215,11 @@ def _curve(spark: SparkSession, topics: Sequence[Topic], runs: int) -> None:
                 [str(topic.partitions), str(tasks), f"{statistics.median(rates) / 1e6:.3f}"]
             )
     say(table(["partitions", "tasks", "M rows/s"], rows))
+    rows = []
+    for size in _BATCH_SIZES:
+        took_ms = _batch_ms(spark, topics[0], size)
+        rows.append([f"{size:,}", f"{took_ms:.0f}", f"{size / took_ms / 1e3:.3f}"])
+    say(table(["rows a batch, into Parquet", "ms", "M rows/s"], rows))
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -196,14 +234,14 @@ def main(argv: list[str] | None = None) -> int:
     from tests.support.spark_jars import add_kafka_source
 
     say(f"medians of {options.runs} runs on Kafka {options.kafka} ({machine()})")
-    with RealKafka.start(options.kafka) as kafka:
+    with tempfile.TemporaryDirectory() as folder, RealKafka.start(options.kafka) as kafka:
 
         def filled(partitions: int) -> Topic:
             data = Data(100, "none", partitions)
             kafka.create_topic(data.topic, partitions)
             return fill(kafka.bootstrap, data, options.records)
 
-        spark: Any = _session()
+        spark: Any = _session(Path(folder))
         try:
             if options.curve:
                 _curve(spark, [filled(partitions) for partitions in (4, 40, 400)], options.runs)

@@ -289,13 +289,19 @@ class Admin:
         return planned
 
     async def list_offsets(
-        self, times: Mapping[TopicPartition, int], *, timeout_ms: float | None = None
+        self,
+        times: Mapping[TopicPartition, int],
+        *,
+        isolation_level: str = "read_uncommitted",
+        timeout_ms: float | None = None,
     ) -> dict[TopicPartition, ListedOffset]:
         """Offsets of partitions: the first one whose record is so late (ms since 1970), the begin
-        of the log (``EARLIEST``) or its end (``LATEST``)."""
+        of the log (``EARLIEST``) or its end (``LATEST``). For ``read_committed`` a log ends where
+        the first open transaction begins."""
         wanted = _arguments.checked_list_times(times)
+        committed = _arguments.is_read_committed(isolation_level)
         asking, deadline_ms = self._begin(timeout_ms)
-        return await _offsets.list_offsets(asking, wanted, deadline_ms)
+        return await _offsets.list_offsets(asking, wanted, deadline_ms, read_committed=committed)
 
     # -- settings ----------------------------------------------------------------------------
 

@@ -115,6 +115,15 @@ def checked_list_times(times: object) -> dict[TopicPartition, int]:
     }
 
 
+def is_read_committed(isolation_level: object) -> bool:
+    """Which of Kafka's two isolation levels it is."""
+    if isolation_level not in ("read_uncommitted", "read_committed"):
+        raise ConfigError(
+            f"isolation_level is 'read_uncommitted' or 'read_committed', not {isolation_level!r}"
+        )
+    return isolation_level == "read_committed"
+
+
 def checked_reset(reset: object) -> OffsetReset:
     """Where to reset to, numbers included."""
     if isinstance(reset, type) and reset in _RESETS:

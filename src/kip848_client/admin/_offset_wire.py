@@ -56,6 +56,7 @@ LATEST: Final = -1
 _NO_EPOCH: Final = -1
 _CONSUMER: Final = -1
 """Replica id of whoever is no broker."""
+_READ_COMMITTED: Final = 1
 
 
 def fetch_request(groups: Iterable[str], *, stable: bool = False) -> OffsetFetchRequest:
@@ -160,11 +161,13 @@ def removed(answer: OffsetDeleteResponse) -> dict[TopicPartition, Refusal | None
     }
 
 
-def list_request(times: Mapping[TopicPartition, int], timeout_ms: int) -> ListOffsetsRequest:
+def list_request(
+    times: Mapping[TopicPartition, int], timeout_ms: int, *, read_committed: bool
+) -> ListOffsetsRequest:
     """Ask for the first offset from some time on, ``EARLIEST`` or ``LATEST``."""
     return ListOffsetsRequest(
         replica_id=_CONSUMER,
-        isolation_level=0,
+        isolation_level=_READ_COMMITTED if read_committed else 0,
         topics=tuple(
             ListOffsetsRequestListOffsetsTopic(
                 name=topic,

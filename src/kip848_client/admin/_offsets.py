@@ -105,7 +105,11 @@ def _of_the_group(answers: _ByPartition) -> _ByPartition | Refusal:
 
 
 async def list_offsets(
-    asking: Asking, times: Mapping[TopicPartition, int], deadline_ms: int
+    asking: Asking,
+    times: Mapping[TopicPartition, int],
+    deadline_ms: int,
+    *,
+    read_committed: bool = False,
 ) -> dict[TopicPartition, ListedOffset]:
     """Each leader tells of its partitions."""
 
@@ -113,7 +117,8 @@ async def list_offsets(
         node: int, targets: tuple[TopicPartition, ...]
     ) -> Mapping[TopicPartition, ListedOffset | Refusal]:
         wanted = {tp: times[tp] for tp in targets}
-        request = wire.list_request(wanted, asking.left_ms(deadline_ms))
+        left_ms = asking.left_ms(deadline_ms)
+        request = wire.list_request(wanted, left_ms, read_committed=read_committed)
         return wire.listed(await asking.to(node, request, deadline_ms))
 
     done, failed = await asking.of_leaders(sorted(times), ask, deadline_ms)

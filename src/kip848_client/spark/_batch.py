@@ -10,7 +10,8 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from kip848_client._partition_names import shown
 from kip848_client.errors import ConfigError
 from kip848_client.spark._loop import LoopThread
-from kip848_client.spark._ranges import OffsetRange, packed
+from kip848_client.spark._ranges import OffsetRange
+from kip848_client.spark._slots import divided
 
 if TYPE_CHECKING:
     from kip848_client.spark._options import SourceOptions
@@ -26,16 +27,12 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Ask the brokers for the ranges, and divide them among tasks."""
-        from kip848_client.spark._reading import TaskRanges
-        from kip848_client.spark._slots import tasks_of
-
         loop = LoopThread("kip848-spark-plan")
         try:
             ranges = loop.call(_ranges(self._options), self._options.poll_timeout_ms)
         finally:
             loop.close()
-        tasks = packed(ranges, tasks_of(self._options, len(ranges)), self._options.longest_task)
-        return [InputPartition(TaskRanges(each, self._options)) for each in tasks]
+        return [InputPartition(each) for each in divided(ranges, self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Arrow batches of the ranges of one task."""

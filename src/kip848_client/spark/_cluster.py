@@ -11,9 +11,8 @@ from typing import Any, Final
 
 from kip848_client._partition_names import shown
 from kip848_client._types import TopicPartition
-from kip848_client.admin import Admin, TopicDescription
+from kip848_client.admin import EARLIEST, LATEST, Admin, TopicDescription
 from kip848_client.config import CLIENT_PROPERTIES, client_settings
-from kip848_client.consumer import Consumer
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import AdminFailed, BrokerError, ConfigError, Kip848Error
 from kip848_client.spark._options import SourceOptions
@@ -30,13 +29,15 @@ _PAUSE_S: Final = 0.2
 
 
 class Cluster:
-    """The brokers, as a query without a membership sees them. Use it in one event loop."""
+    """The brokers, as a query without a membership sees them. Use it in one event loop.
+
+    No consumer is needed for that: a process begins with each query, and importing one takes it
+    half a second.
+    """
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        settings = options.client_settings()
-        settings.pop("group_instance_id", None)
-        self._consumer: Consumer[Any, Any] = Consumer(**settings, enable_auto_commit=False)
+        self._isolation = options.properties.get("isolation.level", "read_uncommitted")
         self._admin = Admin(**_of_admin(options))
         self._known: set[str] = set()
         """Topics that were there when they were looked at last."""
@@ -44,17 +45,12 @@ class Cluster:
         """Topics that were not, and the log says so."""
 
     async def start(self) -> None:
-        """Connect. Raises as ``Consumer.start`` does."""
-        await self._consumer.start()
-        try:
-            await self._admin.start()
-        except BaseException:
-            await self._consumer.stop()
-            raise
+        """Connect. Raises as ``Admin.start`` does."""
+        await self._admin.start()
 
     async def stop(self) -> None:
         """Disconnect."""
-        await asyncio.gather(self._consumer.stop(), self._admin.stop())
+        await self._admin.stop()
 
     async def seen(self) -> Seen:
         """The partitions that the options name, with their bounds. Raises ``ConfigError`` for a
@@ -71,10 +67,20 @@ class Cluster:
             if missing:
                 raise ConfigError(f"assign names {shown(missing[0])}, which does not exist")
             partitions = list(self._options.assigned)
-        begins = await self._consumer.beginning_offsets(partitions)
-        ends = await self._consumer.end_offsets(partitions)
-        bounds = {tp: (begins[tp], ends[tp]) for tp in sorted(partitions)}
+        begins, ends = await asyncio.gather(
+            self._offsets(dict.fromkeys(partitions, EARLIEST)),
+            self._offsets(dict.fromkeys(partitions, LATEST)),
+        )
+        # two moments: what was trimmed between them ends where it begins
+        bounds = {tp: (begins[tp], max(begins[tp], ends[tp])) for tp in sorted(partitions)}
         return Seen(bounds, {topic: found.topic_id for topic, found in sorted(described.items())})
+
+    async def _offsets(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """By time; -1 where there is no record so late."""
+        if not times:
+            return {}
+        found = await self._admin.list_offsets(times, isolation_level=self._isolation)
+        return {tp: each.offset for tp, each in found.items()}
 
     async def _described(self) -> dict[str, TopicDescription]:
         """The topics that exist. A broker that has just started may not know one yet: what was
@@ -147,16 +153,16 @@ class Cluster:
     async def _at_times(self, where: Where, seen: Seen) -> dict[TopicPartition, int]:
         times = where.times or dict.fromkeys(seen.bounds, where.time_ms or 0)
         _check_complete(where.option, times, seen.bounds)
-        found = await self._consumer.offsets_for_times(times)
+        found = await self._offsets(times)
         places: dict[TopicPartition, int] = {}
         for tp, (_, end) in seen.bounds.items():
-            first = found.get(tp)
-            if first is None and not where.later_is_end:
+            first = found[tp]
+            if first < 0 and not where.later_is_end:
                 raise ConfigError(
                     f"{where.option}: {shown(tp)} has no record as late as "
                     f"{times[tp]}; startingOffsetsByTimestampStrategy=latest begins at its end"
                 )
-            places[tp] = end if first is None else min(first.offset, end)
+            places[tp] = end if first < 0 else min(first, end)
         return places
 
     async def committed(self, with_text: str | None = None) -> dict[TopicPartition, int]:

@@ -72,19 +72,22 @@ def packed(
         return ()
     if longest is not None:
         tasks = max(tasks, -(-total // longest))
-    share = -(-total // tasks)
-    smallest = 0 if longest is not None else int(share * _SMALLEST_PIECE)
+    tasks = min(tasks, total)
+    smallest = 0 if longest is not None else int(-(-total // tasks) * _SMALLEST_PIECE)
     found: list[list[OffsetRange]] = [[]]
-    room = share
+    done = 0
     for tp, start, end in whole:
         at = start
         while at < end:
+            # Where this task should end. What one has too much or too little is the next one's:
+            # else the last would have it all.
+            room = -(-total * len(found) // tasks) - done
             if room <= smallest and len(found) < tasks:
                 found.append([])
-                room = share
+                continue
             is_last = len(found) == tasks
             upto = end if is_last or end - at - room <= smallest else at + room
             found[-1].append(OffsetRange(tp, at, upto))
-            room -= upto - at
+            done += upto - at
             at = upto
     return tuple(map(tuple, found))

@@ -10,7 +10,6 @@ import logging
 import time
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -23,9 +22,9 @@ from kip848_client.records._arrow import pyarrow
 from kip848_client.spark._loop import LoopThread
 from kip848_client.spark._options import SourceOptions
 from kip848_client.spark._planning import DataLost
-from kip848_client.spark._ranges import OffsetRange
+from kip848_client.spark._slots import TaskRanges
 
-__all__ = ["TaskRanges", "read_ranges"]
+__all__ = ["read_ranges"]
 
 _log = logging.getLogger("kip848_client.spark")
 
@@ -36,14 +35,6 @@ _WAIT_MS: Final = 10
 and a fetch beyond its end would hold up the next task's."""
 _TURN_MS: Final = 100
 """How long a call for records may wait before what is no record is looked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class TaskRanges:
-    """What one task reads, and how."""
-
-    ranges: tuple[OffsetRange, ...]
-    options: SourceOptions
 
 
 def read_ranges(task: TaskRanges) -> Iterator[Any]:
@@ -80,9 +71,11 @@ class _Reading:
         if self._consumer is None:
             self._consumer = consumer = await _consumer(self._options)
             consumer.assign(self._left)
-            consumer.resume(*self._left)  # an earlier task may have read them to its end
             for tp, start in self._at.items():
                 consumer.seek(tp, start)
+            # An earlier task may have read them to its end. Not before they are where they shall
+            # be: a fetch from where that task ended would wait for records that come later.
+            consumer.resume(*self._left)
         deadline = time.monotonic() + self._options.poll_timeout_ms / 1000
         while self._left:
             try:

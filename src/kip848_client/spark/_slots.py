@@ -1,15 +1,46 @@
-"""How many tasks read a batch where nobody says so."""
+"""The tasks of a batch: who reads which ranges.
+
+Pure, but that it looks how many cores there are.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
-from kip848_client.spark._options import SourceOptions
+from kip848_client.spark._ranges import OffsetRange, packed
 
-__all__ = ["tasks_of"]
+if TYPE_CHECKING:
+    from kip848_client.spark._options import SourceOptions
+
+__all__ = ["TaskRanges", "divided", "tasks_of"]
+
+_SMALLEST_TASK: Final = 1_000
+"""Offsets: a task for fewer costs more than it saves."""
 
 
-def tasks_of(options: SourceOptions, partitions: int) -> int:
+@dataclass(frozen=True, slots=True)
+class TaskRanges:
+    """What one task reads, and how."""
+
+    ranges: tuple[OffsetRange, ...]
+    options: SourceOptions
+
+
+def divided(ranges: Sequence[OffsetRange], options: SourceOptions) -> list[TaskRanges]:
+    """The tasks of a batch."""
+    tasks = packed(ranges, tasks_of(options, ranges), options.longest_task)
+    return [TaskRanges(each, options) for each in tasks]
+
+
+def tasks_of(options: SourceOptions, ranges: Sequence[OffsetRange]) -> int:
     """The option ``tasks``, else as many as this machine has cores: the source cannot ask Spark for
-    its slots. A task costs some 40 ms, so that more tasks than slots only cost time."""
-    return options.tasks or max(1, min(partitions, len(os.sched_getaffinity(0))))
+    its slots. A task costs some 40 ms, so that more tasks than slots only cost time, and so does
+    a second one for a batch that has next to nothing."""
+    if options.tasks:
+        return options.tasks
+    total = sum(each.size for each in ranges)
+    cores = len(os.sched_getaffinity(0))
+    return max(1, min(len(ranges), cores, -(-total // _SMALLEST_TASK)))

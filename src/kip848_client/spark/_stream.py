@@ -20,8 +20,9 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from kip848_client.spark._manifest import Manifest
-from kip848_client.spark._ranges import OffsetRange, packed
+from kip848_client.spark._ranges import OffsetRange
 from kip848_client.spark._signals import leave_when_terminated
+from kip848_client.spark._slots import divided
 
 if TYPE_CHECKING:
     from kip848_client.spark._options import SourceOptions
@@ -80,14 +81,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The tasks of a batch: all of it is in ``end``."""
-        from kip848_client.spark._reading import TaskRanges
-        from kip848_client.spark._slots import tasks_of
-
         del start
         batch = self._run().batch(Manifest.of(end))
         ranges = [OffsetRange(tp, *span) for tp, span in sorted(batch.ranges.items())]
-        tasks = packed(ranges, tasks_of(self._options, len(ranges)), self._options.longest_task)
-        return [InputPartition(TaskRanges(each, self._options)) for each in tasks]
+        return [InputPartition(each) for each in divided(ranges, self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Arrow batches of the ranges of one task."""

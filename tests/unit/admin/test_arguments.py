@@ -43,6 +43,8 @@ A = TopicPartition("t", 0)
         (arguments.checked_offsets, {A: CommittedOffset(1, 1, "x" * 40_000)}),
         (arguments.checked_list_times, {A: -3}),
         (arguments.checked_list_times, {A: "latest"}),
+        (arguments.is_read_committed, "READ_COMMITTED"),
+        (arguments.is_read_committed, True),
         (arguments.checked_reset, None),
         (arguments.checked_reset, ToEarliest),
         (arguments.checked_reset, ToOffset(-1)),
@@ -93,6 +95,8 @@ def test_what_is_meant_is_taken() -> None:
     assert arguments.checked_groups(iter(["b", "a", "b"])) == ("b", "a")
     assert arguments.checked_offsets({("t", 0): 5}) == {A: CommittedOffset(5)}
     assert arguments.checked_list_times({A: EARLIEST}) == {A: EARLIEST}
+    assert arguments.is_read_committed("read_committed")
+    assert not arguments.is_read_committed("read_uncommitted")
     assert arguments.checked_reset(ToPlan({A: 5})) == ToPlan({A: 5})
     assert arguments.checked_reset(ToLatest()) == ToLatest()
     assert arguments.checked_changes({"g": {"a": None}}, arguments.checked_group) == {

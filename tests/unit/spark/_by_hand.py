@@ -10,8 +10,9 @@ from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._member import MemberRunner
 from kip848_client.spark._options import SourceOptions, source_options
 from kip848_client.spark._ranges import OffsetRange, packed
-from kip848_client.spark._reading import TaskRanges, read_ranges
+from kip848_client.spark._reading import read_ranges
 from kip848_client.spark._runner import SourceRunner
+from kip848_client.spark._slots import TaskRanges
 
 __all__ = ["Query", "options_of", "rows_of"]
 

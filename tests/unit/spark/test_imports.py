@@ -25,6 +25,7 @@ print(*(each for each in sys.modules if each.startswith("kip848_client.")))
     [
         ("reading.schema()", set[str]()),
         ("reading.streamReader(schema)", {"config"}),
+        ("reading.streamReader(schema)._run()", {"admin", "config"}),
         ("reading.reader(schema)", {"config"}),
         ("writing.streamWriter(schema, False)", {"config"}),
         ("writing.writer(schema, False)", {"config"}),

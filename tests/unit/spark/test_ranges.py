@@ -81,6 +81,14 @@ def test_a_large_partition_is_split_and_small_ones_share_a_task() -> None:
     )
 
 
+def test_what_each_task_is_spared_is_not_left_to_the_last_one() -> None:
+    ranges = [
+        OffsetRange(tp, 0, size) for tp, size in zip(_A, (43, 42, 1, 43, 42, 59), strict=True)
+    ]
+    sizes = [sum(each.size for each in task) for task in packed(ranges, 5)]
+    assert sizes == [43, 49, 46, 46, 46]
+
+
 def test_nothing_to_read_is_no_task() -> None:
     assert packed([OffsetRange(_A[0], 5, 5)], 4) == ()
     assert packed([], 4) == ()

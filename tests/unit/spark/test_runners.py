@@ -18,7 +18,8 @@ from kip848_client.fetching import _topics
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._planning import DataLost
 from kip848_client.spark._ranges import OffsetRange
-from kip848_client.spark._reading import TaskRanges, read_ranges
+from kip848_client.spark._reading import read_ranges
+from kip848_client.spark._slots import TaskRanges
 from mock_coordinator.threaded import BrokerThread
 from tests.unit.spark._by_hand import Query, options_of, rows_of
 
@@ -280,6 +281,17 @@ def test_markers_of_transactions_do_not_hold_a_task_up(
     query.run(limit=1)
     assert _values(query) == [b"0", b"2"]
     assert query.log[-1].ends[TopicPartition("a", 0)] == 8
+
+    async def leave_open() -> None:
+        settings: dict[str, Any] = {"bootstrap_servers": mock_broker.bootstrap}
+        async with Producer(transactional_id="t", **settings) as producer:
+            with suppress(ZeroDivisionError):
+                async with producer.transaction() as txn:
+                    await (await txn.send("a", b"open", partition=0))
+                    assert not await asyncio.to_thread(query.plan)
+                    raise ZeroDivisionError
+
+    asyncio.run(leave_open())
 
 
 def test_a_plain_consumer_joins_and_leaves_and_each_record_has_one_reader(
