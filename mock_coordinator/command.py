@@ -54,7 +54,8 @@ def serve(
     try:
         return anyio.run(_serve, broker, _metrics_of(broker, given.host, metrics_port))
     except OSError as err:
-        sys.stderr.write(f"kip848 mock: cannot listen on {given.host}:{given.port}: {err}\n")
+        where = err.filename or f"{given.host}:{given.port}"
+        sys.stderr.write(f"kip848 mock: cannot listen on {where}: {err.strerror or err}\n")
         return 1
     except ExceptionGroup as group:
         refused, others = group.split(OSError)

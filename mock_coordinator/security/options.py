@@ -25,7 +25,7 @@ from __future__ import annotations
 import hashlib
 import json
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
@@ -46,6 +46,7 @@ _CLIENT_AUTH: Final = {
     "required": ssl.CERT_REQUIRED,
 }
 _ITERATIONS: Final = 4096
+_PORT_MAX: Final = 65_535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,11 @@ class ListenerOptions:
 
     def __post_init__(self) -> None:
         """Raise ``ConfigError`` for a listener that makes no sense."""
+        _check_texts(self.name, (self.name, self.host))
+        if not isinstance(self.port, int) or not 0 <= self.port <= _PORT_MAX:
+            raise ConfigError(
+                f"listener {self.name}: a port is a number from 0 to {_PORT_MAX}, not {self.port!r}"
+            )
         if self.protocol not in PROTOCOLS:
             raise ConfigError(
                 f"listener {self.name}: protocol {self.protocol!r} is none of "
@@ -140,17 +146,23 @@ class SecurityOptions:
         """Options from plain data. Raises ``ConfigError`` for what is not understood."""
         known = [each.name for each in fields(cls)]
         _require_known(data, known, "security")
-        listeners = [_listener(each) for each in data.get("listeners", ())]
+        users, listeners = data.get("users", {}), data.get("listeners", ())
+        if not isinstance(users, Mapping):
+            raise ConfigError(f"users are given as {{name: password}}, not {users!r}")
+        for name, password in users.items():
+            _check_texts(f"the password of {name}", (password,))
+        if not all(isinstance(each, Mapping) for each in listeners):
+            raise ConfigError(f"listeners are a list of objects, not {listeners!r}")
         try:
             return cls(
-                users={str(name): str(text) for name, text in data.get("users", {}).items()},
+                users=dict(users),
                 super_users=tuple(data.get("super_users", ())),
                 allow_everyone_if_no_acl_found=bool(
                     data.get("allow_everyone_if_no_acl_found", False)
                 ),
                 acls=acls_from_data(data.get("acls", ())),
                 authorizer=bool(data.get("authorizer", False)),
-                listeners=tuple(listeners),
+                listeners=tuple(map(_listener, listeners)),
             )
         except (TypeError, AttributeError) as err:
             raise ConfigError(f"security options: {err}") from err
@@ -197,6 +209,12 @@ class SecurityOptions:
                 )
                 credential = ScramCredential.from_salted_password(number, _ITERATIONS, salt, salted)
                 store.put(user, credential)
+
+
+def _check_texts(what: str, texts: Iterable[object]) -> None:
+    for each in texts:
+        if not isinstance(each, str):
+            raise ConfigError(f"{what}: expected a text, not {each!r}")
 
 
 def _require_known(data: Mapping[str, Any], known: list[str], what: str) -> None:

@@ -97,7 +97,11 @@ class WireServer:
         """
         named = self._named
         self._context = None if named is None else named.tls_context()
-        listener = await listen_on(self.host, self.port, is_plain=self._context is None)
+        try:
+            listener = await listen_on(self.host, self.port, is_plain=self._context is None)
+        except OSError as err:
+            err.filename = f"{self.host}:{self.port}"  # which of several it is
+            raise
         self.port = listener.port
         self._listener = listener
         self._run = anyio.CancelScope(), anyio.Event()

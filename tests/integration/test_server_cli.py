@@ -124,6 +124,13 @@ def test_settings_and_profile_are_taken_and_idle_ones_are_named() -> None:
         (("--config", "num.partitions"), "expected KEY=VALUE"),
         (("--topic", "a"), "expected NAME:PARTITIONS"),
         (("--topic", "a:0"), "Number of partitions was set to an invalid non-positive value."),
+        (("--topic", "a:99999999999"), "expected NAME:PARTITIONS"),
+        (("--topic", "a:1", "--topic", "a:2"), "a is given twice"),
+        (("--data-dir", ""), "the name of the folder is empty"),
+        (("--listener", "IN:PLAINTEXT:99999"), "listener IN: a port is a number from 0 to 65535"),
+        (("--listener", f"IN:PLAINTEXT:{'9' * 5_000}"), "expected NAME:PROTOCOL:PORT"),
+        (("--super-user", "root"), "expected User:NAME"),
+        (("--tls-key", "/nowhere"), "there is none"),
         (("--topic", "a b:1"), "contains one or more characters other than"),
         (("--profile", "3.9"), "there are 4.0, 4.1, 4.2, 4.3, 4.4"),
         (("--port", "70000"), "between 0 and 65535"),
@@ -170,3 +177,10 @@ def test_a_port_that_is_taken_ends_with_1() -> None:
         )
     assert done.returncode == 1
     assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
+
+
+def test_a_port_of_a_listener_that_is_taken_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["mock", "--listener", f"IN:PLAINTEXT:{port}"]) == 1
+    assert f"cannot listen on 127.0.0.1:{port}: Address" in capsys.readouterr().err

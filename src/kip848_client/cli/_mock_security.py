@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ __all__ = ["configure", "security_data"]
 
 _ACL: Final = ("principal", "operation", "resource_type", "name", "pattern_type", "permission")
 _ACL_LEAST: Final = 3
+_PORT: Final = re.compile("[0-9]{1,5}")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -65,14 +67,28 @@ def security_data(arguments: argparse.Namespace) -> dict[str, Any] | None:
     users = dict(_user(text) for text in arguments.user)
     if users:
         data["users"] = {**data.get("users", {}), **users}
+    for each in arguments.super_user:
+        if not each.startswith("User:"):
+            raise ConfigError(f"--super-user {each!r}: expected User:NAME")
+    listeners = [_listener(text, arguments) for text in arguments.listener]
+    if not any("certificate" in each for each in listeners):
+        _refuse_tls(arguments)
     for key, added in (
         ("super_users", arguments.super_user),
         ("acls", [_acl(text) for text in arguments.acl]),
-        ("listeners", [_listener(text, arguments) for text in arguments.listener]),
+        ("listeners", listeners),
     ):
         if added:
             data[key] = [*data.get(key, ()), *added]
     return data or None
+
+
+def _refuse_tls(arguments: argparse.Namespace) -> None:
+    """Where no ``--listener`` takes them, they would be lost without a word."""
+    for name in ("certificate", "key", "client_ca"):
+        if getattr(arguments, f"tls_{name}") is not None:
+            option = f"--tls-{name.replace('_', '-')}"
+            raise ConfigError(f"{option} is for a --listener with SSL or SASL_SSL: there is none")
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -102,7 +118,7 @@ def _acl(text: str) -> dict[str, str]:
 def _listener(text: str, arguments: argparse.Namespace) -> dict[str, Any]:
     name, _, rest = text.partition(":")
     protocol, _, port = rest.partition(":")
-    if not name or not port.isascii() or not port.isdigit():
+    if not name or not _PORT.fullmatch(port):
         raise ConfigError(f"--listener {text!r}: expected NAME:PROTOCOL:PORT, e.g. IN:SSL:0")
     data: dict[str, Any] = {
         "name": name,

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
+from typing import Final
 
 from kip848_client.cli import _mock_security
 from kip848_client.errors import ConfigError
 
 __all__ = ["configure", "run"]
+
+_COUNT: Final = re.compile("[0-9]{1,9}")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +102,13 @@ def run(arguments: argparse.Namespace) -> int:
         from mock_coordinator.security import SecurityOptions
     except ImportError as err:
         raise ConfigError(f"the broker is not installed with this package: {err}") from err
-    topics = dict(_topic(text) for text in arguments.topic)
+    topics: dict[str, int] = {}
+    for name, count in map(_topic, arguments.topic):
+        if name in topics:
+            raise ConfigError(f"--topic {name} is given twice")
+        topics[name] = count
+    if arguments.data_dir == "":
+        raise ConfigError("--data-dir: the name of the folder is empty")
     security = _mock_security.security_data(arguments)
     return serve(
         topics,
@@ -128,7 +138,7 @@ def _faults(file: str | None) -> str:
 
 def _topic(text: str) -> tuple[str, int]:
     name, separator, count = text.rpartition(":")
-    if not separator or not count.isascii() or not count.isdigit():
+    if not separator or not _COUNT.fullmatch(count):
         raise ConfigError(f"--topic {text!r}: expected NAME:PARTITIONS, e.g. orders:3")
     return name, int(count)
 

@@ -51,6 +51,10 @@ def test_without_rights_there_is_no_authorizer() -> None:
     [
         {"usres": {}},
         {"users": ["alice"]},
+        {"users": {"alice": 1}},
+        {"listeners": [{"name": 1}]},
+        {"listeners": [{"name": "A", "port": 99_999}]},
+        {"listeners": ["A"]},
         {"listeners": [{}]},
         {"listeners": [{"name": "A", "colour": "red"}]},
         {"listeners": [{"name": "A", "protocol": "TCP"}]},
