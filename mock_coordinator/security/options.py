@@ -76,7 +76,8 @@ class ListenerOptions:
     def __post_init__(self) -> None:
         """Raise ``ConfigError`` for a listener that makes no sense."""
         _check_texts(self.name, (self.name, self.host))
-        if not isinstance(self.port, int) or not 0 <= self.port <= _PORT_MAX:
+        port: object = self.port  # whatever a file has
+        if not isinstance(port, int) or not 0 <= port <= _PORT_MAX:
             raise ConfigError(
                 f"listener {self.name}: a port is a number from 0 to {_PORT_MAX}, not {self.port!r}"
             )
