@@ -76,11 +76,7 @@ class ListenerOptions:
     def __post_init__(self) -> None:
         """Raise ``ConfigError`` for a listener that makes no sense."""
         _check_texts(self.name, (self.name, self.host))
-        port: object = self.port  # whatever a file has
-        if not isinstance(port, int) or not 0 <= port <= _PORT_MAX:
-            raise ConfigError(
-                f"listener {self.name}: a port is a number from 0 to {_PORT_MAX}, not {self.port!r}"
-            )
+        _check_port(self.name, self.port)
         if self.protocol not in PROTOCOLS:
             raise ConfigError(
                 f"listener {self.name}: protocol {self.protocol!r} is none of "
@@ -216,6 +212,13 @@ def _check_texts(what: str, texts: Iterable[object]) -> None:
     for each in texts:
         if not isinstance(each, str):
             raise ConfigError(f"{what}: expected a text, not {each!r}")
+
+
+def _check_port(listener: str, port: object) -> None:
+    if not isinstance(port, int) or not 0 <= port <= _PORT_MAX:
+        raise ConfigError(
+            f"listener {listener}: a port is a number from 0 to {_PORT_MAX}, not {port!r}"
+        )
 
 
 def _require_known(data: Mapping[str, Any], known: list[str], what: str) -> None:
