@@ -212,3 +212,20 @@ def test_a_static_worker_that_is_away_for_a_moment_costs_no_assignment() -> None
 
     assert group.runners == []
     assert back.runs == {B, B0}
+
+
+def test_a_delay_that_is_told_again_does_not_begin_anew() -> None:
+    group = two_workers()
+    group.kill("w2")
+    group.run(60_000)
+    group.assign({"w1": {A, A0, A1}}, deferred={B, B0}, delay_ms=20_000)
+    group.run(8_000)
+    group.workers["w1"].cut_off = True
+    group.run(6_000)
+    group.workers["w1"].cut_off = False  # its next heartbeat is answered with all it is assigned
+    group.run(5_000)
+    assert group.runners == []
+
+    group.run(6_500)  # it was heard with a heartbeat, at most 5 s after it was computed
+
+    assert group.runners == ["w1"]
