@@ -20,10 +20,12 @@ from kip848_client import (
     Consumer,
     CoordinatorUnavailable,
     LocalProtocolError,
+    Producer,
     RequestTimedOut,
     TopicPartition,
     TransportError,
 )
+from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client.admin import (
     EARLIEST,
     LATEST,
@@ -39,6 +41,7 @@ from kip848_client.cli._command_config import settings_from
 from kip848_client.cli.groups._views import members_table
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import GroupAuthorizationFailed, GroupIdNotFound
+from kip848_client.wire.messages.list_offsets import ListOffsetsRequest
 from mock_coordinator import Fault, Match, MockBroker, MockCluster
 from mock_coordinator.core.faults import Disconnect, Drop, Moment, Refuse
 from tests.integration.test_foreign_security import (
@@ -200,6 +203,32 @@ async def test_offsets_are_altered_reset_and_deleted() -> None:
         with pytest.raises(AdminFailed, match="UNKNOWN_TOPIC_OR_PARTITION") as gone:
             await admin.list_offsets({tp(0): LATEST, tp(9): LATEST})
         assert set(gone.value.done) == {tp(0)}
+
+
+async def test_offsets_are_asked_of_the_leader_that_is_known_and_up_to_open_transactions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[ListOffsetsRequest] = []
+    send = KafkaTransport.broker
+
+    async def noted(self: KafkaTransport, node: int, request: Any, **rest: Any) -> Any:
+        if isinstance(request, ListOffsetsRequest):
+            asked.append(request)
+        return await send(self, node, request, **rest)
+
+    monkeypatch.setattr(KafkaTransport, "broker", noted)
+    async with serving() as (broker, admin):
+        broker.produce("orders", b"x", partition=0)
+        async with (
+            Producer(bootstrap_servers=broker.bootstrap, transactional_id="t") as producer,
+            producer.transaction() as txn,
+        ):
+            await (await txn.send("orders", b"open", partition=0))
+            ends = await admin.list_offsets({tp(0): LATEST})
+            stable = await admin.list_offsets({tp(0): LATEST}, isolation_level="read_committed")
+    assert (ends[tp(0)].offset, stable[tp(0)].offset) == (2, 1)
+    (topic,) = asked[-1].topics
+    assert topic.partitions[0].current_leader_epoch == stable[tp(0)].leader_epoch
 
 
 async def test_a_consumer_begins_where_its_group_was_reset_to() -> None:

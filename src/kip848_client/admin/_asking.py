@@ -43,6 +43,7 @@ _FIND_VERSIONS: Final[VersionLimits] = (4, 32767)
 GROUP_KEY: Final = 0
 TRANSACTION_KEY: Final = 1
 _LEADERLESS: Final = -1
+_NO_EPOCH: Final = -1
 _ANYONE: Final = -1
 _NO_BROKERS: Final = "no broker names the brokers of the cluster"
 
@@ -293,8 +294,10 @@ class Asking:
         partitions: Collection[TopicPartition],
         ask: Asked[TopicPartition, R],
         deadline_ms: int,
+        epochs: dict[TopicPartition, int] | None = None,
     ) -> tuple[dict[TopicPartition, R], dict[TopicPartition, Kip848Error]]:
-        """Ask the leaders of partitions; as ``of_coordinators``."""
+        """Ask the leaders of partitions; as ``of_coordinators``. ``epochs`` is filled with those
+        of the leaders that are asked: a broker that has another one in mind refuses."""
         rounds: Rounds[TopicPartition, R] = Rounds(
             partitions, not_there_yet=frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
         )
@@ -307,7 +310,9 @@ class Asking:
             )
             answer = await self._transport.any_broker(request, timeout_ms=self.left_ms(deadline_ms))
             self._learn(answer)
-            for tp, (leader, code) in _leaders(answer, targets).items():
+            for tp, (leader, epoch, code) in _leaders(answer, targets).items():
+                if epochs is not None:
+                    epochs[tp] = epoch
                 if code:
                     rounds.refused(tp, refusal(code, None, "Metadata"))
                 else:
@@ -366,21 +371,22 @@ class Asking:
 
 def _leaders(
     answer: MetadataResponse, partitions: Collection[TopicPartition]
-) -> dict[TopicPartition, tuple[int, int]]:
-    """Leader and error code of each partition that was asked for."""
+) -> dict[TopicPartition, tuple[int, int, int]]:
+    """Leader, its epoch and the error code of each partition that was asked for."""
     codes = {topic.name: topic.error_code for topic in answer.topics}
     leaders = {
-        (topic.name, each.partition_index): each.leader_id
+        (topic.name, each.partition_index): (each.leader_id, each.leader_epoch)
         for topic in answer.topics
         for each in topic.partitions
     }
-    found: dict[TopicPartition, tuple[int, int]] = {}
+    found: dict[TopicPartition, tuple[int, int, int]] = {}
     for tp in partitions:
         code = codes.get(tp.topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        leader = leaders.get((tp.topic, tp.partition))
-        if not code and leader is None:
+        told = leaders.get((tp.topic, tp.partition))
+        leader, epoch = (_LEADERLESS, _NO_EPOCH) if told is None else told
+        if not code and told is None:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if not code and leader == _LEADERLESS:
             code = ErrorCode.LEADER_NOT_AVAILABLE
-        found[tp] = (_LEADERLESS if leader is None else leader, code)
+        found[tp] = (leader, epoch, code)
     return found

@@ -162,7 +162,11 @@ def removed(answer: OffsetDeleteResponse) -> dict[TopicPartition, Refusal | None
 
 
 def list_request(
-    times: Mapping[TopicPartition, int], timeout_ms: int, *, read_committed: bool
+    times: Mapping[TopicPartition, int],
+    timeout_ms: int,
+    epochs: Mapping[TopicPartition, int],
+    *,
+    read_committed: bool,
 ) -> ListOffsetsRequest:
     """Ask for the first offset from some time on, ``EARLIEST`` or ``LATEST``."""
     return ListOffsetsRequest(
@@ -173,7 +177,9 @@ def list_request(
                 name=topic,
                 partitions=tuple(
                     ListOffsetsRequestListOffsetsPartition(
-                        partition_index=tp.partition, timestamp=times[tp]
+                        partition_index=tp.partition,
+                        current_leader_epoch=epochs.get(tp, _NO_EPOCH),
+                        timestamp=times[tp],
                     )
                     for tp in each
                 ),

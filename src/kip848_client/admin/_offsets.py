@@ -112,16 +112,17 @@ async def list_offsets(
     read_committed: bool = False,
 ) -> dict[TopicPartition, ListedOffset]:
     """Each leader tells of its partitions."""
+    epochs: dict[TopicPartition, int] = {}
 
     async def ask(
         node: int, targets: tuple[TopicPartition, ...]
     ) -> Mapping[TopicPartition, ListedOffset | Refusal]:
         wanted = {tp: times[tp] for tp in targets}
         left_ms = asking.left_ms(deadline_ms)
-        request = wire.list_request(wanted, left_ms, read_committed=read_committed)
+        request = wire.list_request(wanted, left_ms, epochs, read_committed=read_committed)
         return wire.listed(await asking.to(node, request, deadline_ms))
 
-    done, failed = await asking.of_leaders(sorted(times), ask, deadline_ms)
+    done, failed = await asking.of_leaders(sorted(times), ask, deadline_ms, epochs)
     return all_of("looking offsets up", done, failed)
 
 
