@@ -66,9 +66,10 @@ def ship(spark: SparkSession) -> None:
 
 
 def _give_to_source(file: Path) -> None:
-    """The process in which Spark has streaming sources gets the names of Python files, and looks
-    for them in a directory into which Spark puts none (4.2 and 4.3). It runs beside the driver, so
-    that they can be put there. Of Spark Connect that is another machine, as far as one can know."""
+    """The processes in which Spark has sources and sinks of streams get the names of Python files,
+    and look for them in a directory into which Spark puts none (``PythonStreamingSourceRunner`` of
+    4.3). They run beside the driver, so that the file can be put there. Of Spark Connect that is
+    another machine, as far as one can know."""
     from pyspark import SparkContext, SparkFiles
 
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - None with Spark Connect

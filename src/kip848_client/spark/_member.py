@@ -17,7 +17,7 @@ from kip848_client.consumer import Consumer
 from kip848_client.errors import ConsumerClosed, Kip848Error
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._options import SourceOptions
-from kip848_client.spark._planning import Seen, lag_of
+from kip848_client.spark._planning import DataLost, Seen, lag_of
 from kip848_client.spark._runner import LEAVE_MS, SourceRunner
 from kip848_client.spark._sharing import Sharing
 
@@ -27,6 +27,9 @@ _log = logging.getLogger("kip848_client.spark")
 
 _JOIN_MS: Final = 30_000
 """How long the first batch waits for the group to settle."""
+_TELL_S: Final = 10.0
+"""How long the next batch waits for a commit. One for a topic that was deleted, of which the group
+has not heard yet, would be tried for a minute."""
 _POLL_S: Final = 5.0
 """How often the member shows that its application is alive, at least."""
 
@@ -45,6 +48,8 @@ class MemberRunner(SourceRunner):
         """Whether the query has no checkpoint yet."""
         self._at_first: Seen | None = None
         """What there was when the member joined; a partition that came later is read whole."""
+        self._topic_ids: dict[str, str] = {}
+        """Who the topics were when their partitions were given to us."""
 
     # -- what the kinds of ownership differ in -------------------------------------------------
 
@@ -56,7 +61,31 @@ class MemberRunner(SourceRunner):
     def _planned(self, start: Manifest, seen: Seen, limit: int | None, now_ms: int) -> Manifest:
         if self._failure is not None:
             raise self._failure
-        return self._sharing.next(start, seen, limit, now_ms)
+        return self._sharing.next(start, self._of_the_same_topics(seen), limit, now_ms)
+
+    def _of_the_same_topics(self, seen: Seen) -> Seen:
+        """Without topics that were created again: our partitions are the old one's until the group
+        has noticed. Raises ``DataLost``."""
+        others = self._created_again(seen)
+        if not others:
+            return seen
+        bounds = {tp: span for tp, span in seen.bounds.items() if tp.topic not in others}
+        return Seen(bounds, seen.topic_ids)
+
+    def _created_again(self, seen: Seen) -> set[str]:
+        """Topics that are others than those of which we were given partitions. Raises
+        ``DataLost``."""
+        others = {
+            topic
+            for topic, known in self._topic_ids.items()
+            if seen.topic_ids.get(topic, known) != known
+        }
+        if others and self._options.fails_on_data_loss:
+            raise DataLost(
+                f"records are lost: topic {min(others)} was deleted and created again: another "
+                "topic. Set failOnDataLoss=false to go on with what is there."
+            )
+        return others
 
     async def _repeated(self, planned: Manifest) -> Manifest:
         """The part that is ours still: the rest is another member's."""
@@ -85,7 +114,12 @@ class MemberRunner(SourceRunner):
             return
         try:
             text = self._options.written.query_id
-            await self._consumer.commit({tp: (offset, text) for tp, offset in offsets.items()})
+            said = {tp: (offset, text) for tp, offset in offsets.items()}
+            async with asyncio.timeout(_TELL_S):
+                await self._consumer.commit(said)
+        except TimeoutError:
+            names = ", ".join(map(shown, offsets))
+            _log.warning("the group was not told in %s s, and will be, of %s", _TELL_S, names)
         except Kip848Error as err:
             _log.warning("the group was not told what Spark has, and will be: %s", err)
         else:
@@ -167,7 +201,13 @@ class MemberRunner(SourceRunner):
         committed = await self._opened.committed()
         begun = await self._begun(assigned.difference(committed))
         positions = begun | {tp: committed[tp] for tp in assigned.intersection(committed)}
-        seen = self._seen or await self._look()
+        seen = await self._look()
+        try:
+            self._created_again(seen)
+        except DataLost as err:  # it ends the query when Spark asks next
+            self._failure = err
+        topics = {tp.topic for tp in assigned}
+        self._topic_ids |= {name: found for name, found in seen.topic_ids.items() if name in topics}
         ahead = self._options.written.after(positions, seen.topic_ids)
         for tp, at in ahead.items():
             _log.info("%s: the output has %d to %d already", shown(tp), positions[tp], at)

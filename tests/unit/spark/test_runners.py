@@ -15,6 +15,7 @@ from kip848_client import Admin, Consumer, Producer
 from kip848_client._types import TopicPartition
 from kip848_client.errors import ConfigError, Kip848Error, RequestTimedOut, TransportError
 from kip848_client.fetching import _topics
+from kip848_client.spark import _cluster
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._planning import DataLost
 from kip848_client.spark._ranges import OffsetRange
@@ -171,9 +172,12 @@ def test_a_partition_that_comes_later_is_read_whole(
     assert query.sink == [(3, 0, b"new")]
 
 
-def test_a_topic_that_was_created_again_is_told(mock_broker: BrokerThread, begin: Begin) -> None:
+@pytest.mark.parametrize("ownership", ["exclusive", "shared"])
+def test_a_topic_that_was_created_again_is_told(
+    mock_broker: BrokerThread, begin: Begin, ownership: str
+) -> None:
     _produce(mock_broker, 6)
-    query = begin()
+    query = begin(kafka_group_id="g", ownership=ownership)
     query.run()
     mock_broker.delete_topic("a")
     mock_broker.create_topic("a", 3)
@@ -185,8 +189,9 @@ def test_a_topic_that_was_created_again_is_told(mock_broker: BrokerThread, begin
 @pytest.mark.mock_broker(topics={"a": 3, "b": 1})
 @pytest.mark.parametrize("ownership", ["exclusive", "shared"])
 def test_a_topic_that_is_deleted_is_told(
-    mock_broker: BrokerThread, begin: Begin, ownership: str
+    mock_broker: BrokerThread, begin: Begin, ownership: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(_cluster, "_GONE_S", 0.3)
     said = {"kafka_group_id": "g", "ownership": ownership, "subscribe": "a,b"}
     _produce(mock_broker, 6)
     query = begin(**said)
@@ -204,8 +209,9 @@ def test_a_topic_that_is_deleted_is_told(
 
 @pytest.mark.parametrize("ownership", ["exclusive", "shared"])
 def test_a_query_goes_on_after_a_topic_that_is_deleted_and_comes_back(
-    mock_broker: BrokerThread, begin: Begin, ownership: str
+    mock_broker: BrokerThread, begin: Begin, ownership: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(_cluster, "_GONE_S", 0.3)
     query = begin(kafka_group_id="g", ownership=ownership, failOnDataLoss="false")
     _produce(mock_broker, 6)
     query.run()

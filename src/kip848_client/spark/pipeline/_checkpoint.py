@@ -39,7 +39,15 @@ def look_into(files: Files, path: str) -> Checkpoint:
 
 def begun(files: Files, found: Checkpoint) -> Checkpoint:
     """A checkpoint with an id. A new one is given its own, as Spark would when its query begins: so
-    that the output is bound to it before there is any row."""
+    that the output is bound to it before there is any row.
+
+    Where no batch was begun, files that Spark could not write whole go (a full disk): it begins
+    with directories that are empty, or not at all."""
+    if found.planned is None:
+        for folder in (f"{found.path}/offsets", f"{found.path}/commits"):
+            for name in files.names(folder):
+                if name.startswith("."):
+                    files.remove(f"{folder}/{name}")
     if found.query_id is not None:
         return found
     query_id = str(uuid.uuid4())

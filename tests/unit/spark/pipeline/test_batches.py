@@ -120,6 +120,21 @@ def test_a_checkpoint_gets_its_id_before_it_has_batches(tmp_path: Path) -> None:
         look_into(files, path)
 
 
+def test_what_spark_could_not_write_of_its_first_batch_goes(tmp_path: Path) -> None:
+    """A disk was full: Spark refuses to begin with it there (4.3)."""
+    files, path = LocalFiles(), str(tmp_path)
+    begun(files, look_into(files, path))
+    left = (".0.b0ba5a3a.tmp", "..0.b0ba5a3a.tmp.crc")
+    for name in left:
+        files.write(f"{path}/offsets/{name}", "v1")
+    begun(files, look_into(files, path))
+    assert files.names(f"{path}/offsets") == []
+    for name in ("0", *left):
+        files.write(f"{path}/offsets/{name}", "v1")
+    begun(files, look_into(files, path))
+    assert files.names(f"{path}/offsets") == sorted(("0", *left))
+
+
 def test_a_second_driver_on_this_machine_is_refused(tmp_path: Path) -> None:
     first, second = DriverLock(tmp_path / "cp"), DriverLock(tmp_path / "cp")
     first.take()
