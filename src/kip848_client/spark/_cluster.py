@@ -43,6 +43,7 @@ class Cluster:
         """Topics that were there when they were looked at last."""
         self._missing: set[str] = set()
         """Topics that were not, and the log says so."""
+        self._last: Seen | None = None
 
     async def start(self) -> None:
         """Connect. Raises as ``Admin.start`` does."""
@@ -56,24 +57,46 @@ class Cluster:
         """The partitions that the options name, with their bounds. Raises ``ConfigError`` for a
         topic or a partition that does not exist, ``DataLost`` for a topic that was there before.
         With ``failOnDataLoss=false`` a topic that is missing has no partitions."""
-        described = await self._described()
-        partitions = [
+        last = self._last
+        early = None if last is None else asyncio.create_task(self._bounds(last.bounds))
+        try:
+            described = await self._described()
+            ids = {topic: found.topic_id for topic, found in sorted(described.items())}
+            partitions = self._read_of(described)
+            is_as_before = last is not None and (ids, partitions) == (
+                last.topic_ids,
+                list(last.bounds),
+            )
+            # An id never comes back: offsets that were asked for meanwhile are of these topics.
+            bounds = await (early if early and is_as_before else self._bounds(partitions))
+        finally:
+            if early is not None:
+                early.cancel()
+                early.add_done_callback(_retrieve)
+        self._last = Seen(bounds, ids)
+        return self._last
+
+    def _read_of(self, described: Mapping[str, TopicDescription]) -> list[TopicPartition]:
+        """Which partitions of these topics the options mean, sorted. Raises ``ConfigError``."""
+        there = {
             TopicPartition(topic, each.partition)
             for topic, found in described.items()
             for each in found.partitions
-        ]
-        if self._options.assigned:
-            missing = sorted(set(self._options.assigned).difference(partitions))
-            if missing:
-                raise ConfigError(f"assign names {shown(missing[0])}, which does not exist")
-            partitions = list(self._options.assigned)
+        }
+        missing = sorted(set(self._options.assigned).difference(there))
+        if missing:
+            raise ConfigError(f"assign names {shown(missing[0])}, which does not exist")
+        return sorted(self._options.assigned or there)
+
+    async def _bounds(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, tuple[int, int]]:
         begins, ends = await asyncio.gather(
             self._offsets(dict.fromkeys(partitions, EARLIEST)),
             self._offsets(dict.fromkeys(partitions, LATEST)),
         )
         # two moments: what was trimmed between them ends where it begins
-        bounds = {tp: (begins[tp], max(begins[tp], ends[tp])) for tp in sorted(partitions)}
-        return Seen(bounds, {topic: found.topic_id for topic, found in sorted(described.items())})
+        return {tp: (begins[tp], max(begins[tp], ends[tp])) for tp in partitions}
 
     async def _offsets(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """By time; -1 where there is no record so late."""
@@ -181,6 +204,12 @@ class Cluster:
         """Commit for the group, which has no members. Raises ``AdminFailed`` if it has."""
         if self._options.group_id is not None and offsets:
             await self._admin.alter_group_offsets(self._options.group_id, offsets)
+
+
+def _retrieve(task: asyncio.Task[Any]) -> None:
+    """Whoever did not wait for it does not want to know how it ended."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _of_admin(options: SourceOptions) -> dict[str, Any]:

@@ -1,0 +1,95 @@
+"""What a query asks of brokers for each batch, and in which order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from kip848_client._types import TopicPartition
+from kip848_client.admin import EARLIEST, ListedOffset, PartitionDescription, TopicDescription
+from kip848_client.spark._cluster import Cluster
+from kip848_client.spark._planning import Seen
+from tests.unit.spark._by_hand import options_of
+
+_TP = TopicPartition("a", 0)
+
+
+class _Broker:
+    """Answers as an ``Admin`` does. What is asked is noted when it is answered."""
+
+    def __init__(self) -> None:
+        self.topic_id = "one"
+        self.end = 5
+        self.answers: list[str] = []
+        self.may_describe = asyncio.Event()
+        self.may_describe.set()
+        self.was_asked_for_offsets = asyncio.Event()
+
+    async def describe_topics(self, topics: Iterable[str]) -> dict[str, TopicDescription]:
+        await self.may_describe.wait()
+        self.answers.append("topics")
+        partition = PartitionDescription(0, 1, 0, (1,), (1,), ())
+        return {name: TopicDescription(name, self.topic_id, False, (partition,)) for name in topics}
+
+    async def list_offsets(
+        self, times: Mapping[TopicPartition, int], **_: Any
+    ) -> dict[TopicPartition, ListedOffset]:
+        self.answers.append("offsets")
+        self.was_asked_for_offsets.set()
+        found = {
+            tp: ListedOffset(0 if when == EARLIEST else self.end) for tp, when in times.items()
+        }
+        await asyncio.sleep(0)
+        return found
+
+
+async def _looked_once(monkeypatch: pytest.MonkeyPatch) -> tuple[_Broker, Cluster]:
+    broker = _Broker()
+    cluster = Cluster(options_of("localhost:9092"))
+    monkeypatch.setattr(cluster, "_admin", broker)
+    assert await cluster.seen() == Seen({_TP: (0, 5)}, {"a": "one"})
+    broker.answers.clear()
+    broker.was_asked_for_offsets.clear()
+    broker.may_describe.clear()
+    return broker, cluster
+
+
+@pytest.mark.asyncio
+async def test_offsets_are_asked_for_while_it_is_asked_whether_the_topics_are_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broker, cluster = await _looked_once(monkeypatch)
+    looking = asyncio.create_task(cluster.seen())
+    async with asyncio.timeout(10):
+        await broker.was_asked_for_offsets.wait()
+    broker.may_describe.set()
+    assert await looking == Seen({_TP: (0, 5)}, {"a": "one"})
+    assert sorted(broker.answers) == ["offsets", "offsets", "topics"]
+
+
+@pytest.mark.asyncio
+async def test_offsets_of_another_topic_of_the_same_name_are_asked_for_after_it_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broker, cluster = await _looked_once(monkeypatch)
+    looking = asyncio.create_task(cluster.seen())
+    await broker.was_asked_for_offsets.wait()
+    broker.topic_id, broker.end = "two", 2
+    broker.may_describe.set()
+    assert await looking == Seen({_TP: (0, 2)}, {"a": "two"})
+    assert broker.answers[-3:] == ["topics", "offsets", "offsets"]
+
+
+@pytest.mark.asyncio
+async def test_whoever_gives_up_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker, cluster = await _looked_once(monkeypatch)
+    looking = asyncio.create_task(cluster.seen())
+    await broker.was_asked_for_offsets.wait()
+    looking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await looking
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
