@@ -8,9 +8,11 @@ from typing import Any, Final
 
 import pytest
 
-from kip848_client import BrokerError, Consumer, Producer
+from kip848_client import BootstrapFailed, BrokerError, Consumer, Producer
+from kip848_client._ports import ConnectionBroken
 from kip848_client.admin import Admin
-from mock_coordinator import MockBroker
+from mock_coordinator import Fault, Match, MockBroker
+from mock_coordinator.core.faults import Disconnect
 from mock_coordinator.security.options import ListenerOptions, SecurityOptions
 
 pytestmark = pytest.mark.asyncio
@@ -61,3 +63,28 @@ async def test_the_mechanisms_of_the_listener_are_told() -> None:
     assert error.name == "UNSUPPORTED_SASL_MECHANISM"
     said = "sasl_mechanism is SCRAM-SHA-256; the listener offers PLAIN, SCRAM-SHA-512"
     assert said in str(error)
+
+
+async def test_who_does_not_log_in_where_that_is_wanted_is_told_so() -> None:
+    security = SecurityOptions(listeners=(ListenerOptions(name="SASL", protocol="SASL_PLAINTEXT"),))
+    said = "security_protocol is PLAINTEXT; if this goes on, see whether the listener wants a login"
+    async with MockBroker({"t": 1}, security=security) as broker:
+        address = broker.bootstrap_of("SASL")
+        async with Admin(bootstrap_servers=address) as admin:
+            with pytest.raises(ConnectionBroken, match=said):
+                await admin.list_topics(timeout_ms=300)
+        producer = Producer(bootstrap_servers=address)
+        with pytest.raises(ConnectionBroken, match=said):
+            await producer.start()
+        async with Admin(bootstrap_servers=broker.bootstrap) as admin:
+            await admin.list_topics()
+            broker.faults.add(Fault(Disconnect(), Match(api="Metadata"), times=None))
+            with pytest.raises(ConnectionBroken) as broken:
+                await admin.list_topics(timeout_ms=50)
+            assert "login" not in str(broken.value)
+
+
+async def test_tls_where_there_is_none_points_at_the_protocol() -> None:
+    async with MockBroker({"t": 1}) as broker:
+        with pytest.raises(BootstrapFailed, match="security_protocol is the listener's"):
+            await Admin(bootstrap_servers=broker.bootstrap, security_protocol="SSL").start()

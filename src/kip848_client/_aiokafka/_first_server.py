@@ -49,7 +49,8 @@ async def first_to_connect(links: Sequence[Link], head_start_s: float = _HEAD_ST
         await asyncio.gather(*trying, return_exceptions=True)
     raise BootstrapFailed(
         f"no bootstrap server could be reached: {'; '.join(sorted(reasons))}. "
-        "Check bootstrap_servers, and that the brokers' listener allows this host."
+        "Check bootstrap_servers, that security_protocol is the listener's, and that it allows "
+        "this host."
     )
 
 

@@ -58,6 +58,8 @@ class Link:
         self._turn: asyncio.Lock = asyncio.Lock()
         self.opened = 0
         """How often a connection was opened."""
+        self._answers: Connection | None = None
+        """The last one on which an answer came."""
         self._failures = 0
         self._failure: BrokerError | NotSent | None = None
         """Of the last attempt to open a connection, and how many have failed."""
@@ -157,9 +159,9 @@ class Link:
             self._discard(connection, CloseReason.CONNECTION_TIMEOUT)
             raise RequestTimedOut(f"{where}: no answer within {timeout_ms} ms") from err
         except (KafkaError, OSError) as err:
+            doubt = self._doubt(connection)
             self._discard(connection, CloseReason.CONNECTION_BROKEN)
-            error = translated(err, where)
-            raise (error if isinstance(error, ConnectionBroken) else _broken(error)) from err
+            raise ConnectionBroken(f"{translated(err, where)}{doubt}") from err
         if isinstance(answer, Garbled):
             self._discard(connection, CloseReason.OUT_OF_SYNC)
             raise RemoteProtocolError(
@@ -167,7 +169,19 @@ class Link:
             )
         if answer is not None:
             self._throttle.note(self._clock.now_ms(), answer)
+        self._answers = connection
         return answer
+
+    def _doubt(self, connection: Connection) -> str:
+        """A broker that wants a login takes connections, tells its versions, and then closes
+        without a word."""
+        protocol = self._options.security.get("security_protocol", "PLAINTEXT")
+        if self._answers is connection or protocol.startswith("SASL"):
+            return ""
+        return (
+            f" (before it answered anything: security_protocol is {protocol}; if this goes on, "
+            "see whether the listener wants a login, SASL_PLAINTEXT or SASL_SSL)"
+        )
 
     async def _wait_for_quota(self, where: str, timeout_ms: int) -> None:
         for_ms = self._throttle.remaining_ms(self._clock.now_ms())
@@ -190,14 +204,12 @@ class Link:
         connection.close(reason=reason)
         if self._connection is connection:
             self._connection = None
+        if self._answers is connection:
+            self._answers = None
 
     def _drop(self) -> None:
         if self._connection is not None:
             self._discard(self._connection, CloseReason.CONNECTION_BROKEN)
-
-
-def _broken(error: Kip848Error) -> ConnectionBroken:
-    return ConnectionBroken(str(error))
 
 
 class LinkPool:
