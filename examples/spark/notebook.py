@@ -50,7 +50,7 @@ running.status()
 
 # %% Finish the batch in hand, commit, leave the group: the next start goes on there.
 running.stop()
-print(running.status().rows, "rows, lag", running.status().lag)
+print(running.status().rows, "rows written")
 
 # %% What was written
 orders = spark.read.parquet(f"{folder}/orders")
