@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kip848_client.connect import ITSELF, GroupWorker, Items, item_name
+from kip848_client.connect import ITSELF, AssignorMetadata, GroupWorker, Items, item_name
 from kip848_client.member import MemberSettings
 
 __all__ = [
@@ -88,16 +88,24 @@ class InstallableTarget:
 
 @dataclass(frozen=True, slots=True)
 class AssignorVersions:
-    """An assignor that this worker can run, and the version of the metadata that it writes."""
+    """An assignor that this worker can run."""
 
     name: str
     minimum_version: int
     maximum_version: int
+    said: AssignorMetadata | None = None
+    """What this worker says to it, beside its url and its place in the configuration; ``None`` for
+    nothing, in the newest version that the assignor knows."""
 
     @property
     def version(self) -> int:
-        """What it writes: the newest that it knows."""
-        return self.maximum_version
+        """Of what this worker writes."""
+        return self.maximum_version if self.said is None else self.said.version
+
+    @property
+    def data(self) -> bytes:
+        """What follows url and place."""
+        return b"" if self.said is None else self.said.data
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ class Offer:
                 maximum_version=each.maximum_version,
                 reason=reason,
                 metadata_version=each.version,
-                metadata=WorkerMetadata(url, offset, version=each.version).encode(),
+                metadata=WorkerMetadata(url, offset, version=each.version, data=each.data).encode(),
             )
             for each in self._settings.assignors
         ]

@@ -10,6 +10,7 @@ from kip848_client._types import GroupId, MemberId
 from kip848_client.connect import (
     ITSELF,
     AssignorFailed,
+    AssignorMetadata,
     Computed,
     ConnectAssignor,
     ConnectorTaskId,
@@ -72,7 +73,6 @@ __all__ = ["WorkerGroup", "connector", "task"]
 
 Kind = TypeVar("Kind")
 C: Final = GroupId("c")
-ASSIGNORS: Final = (AssignorVersions("incremental-cooperative", 1, 2),)
 CONFIGURED: Final = Configuration(1, {"a": ConnectorTasks(2, 1), "b": ConnectorTasks(1, 1)})
 STOP_MS: Final = 300
 LATENCY_MS: Final = 5
@@ -208,12 +208,17 @@ class WorkerGroup:
         heapq.heappush(self._queue, (self.now + ms, self._number, worker, event, stops))
 
     def worker(
-        self, name: str, *, instance_id: str | None = None, host: str | None = None
+        self,
+        name: str,
+        *,
+        instance_id: str | None = None,
+        host: str | None = None,
+        said: AssignorMetadata | None = None,
     ) -> Worker:
         """A new worker, that joins."""
         settings = WorkerSettings(
             url=f"http://{host or name}:8083/",
-            assignors=ASSIGNORS,
+            assignors=(AssignorVersions("incremental-cooperative", 1, 2, said),),
             instance_id=instance_id,
             rebalance_timeout_ms=10_000,
             request_timeout_ms=4_000,

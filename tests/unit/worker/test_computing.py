@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kip848_client.connect import (
+    AssignorMetadata,
     Computed,
     ConnectAssignor,
     IncrementalCooperativeAssignor,
@@ -172,3 +173,20 @@ def test_a_new_generation_of_tasks_replaces_the_old_one() -> None:
     group.run(20_000)
 
     assert running(group) == {A, B, B0, *(task("a", number, 2) for number in range(3))}
+
+
+def test_what_a_worker_says_to_an_assignor_of_its_own_arrives() -> None:
+    heard: list[bytes] = []
+
+    class Listening(IncrementalCooperativeAssignor):
+        def assign(self, group: WorkerGroup, memory: object = None) -> Computed:
+            heard.extend(worker.metadata.data for worker in group.workers.values())
+            return super().assign(group, memory)
+
+    group = _workers.WorkerGroup(Listening())
+    said = AssignorMetadata(b"3 cores", version=2)
+    group.worker("w1", said=said)
+    group.run(12_000)
+
+    assert heard == [b"3 cores"]
+    assert running(group) == ALL
