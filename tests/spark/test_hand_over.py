@@ -31,7 +31,7 @@ TRIGGER = "the next trigger is far away"
 CHANNEL = "the next trigger is further away, and there is a control channel"
 
 
-@pytest.mark.parametrize("variant", [IDLE, TRIGGER, CHANNEL])
+@pytest.mark.parametrize("variant", [IDLE, BUSY, TRIGGER, CHANNEL])
 def test_a_plain_consumer_joins_and_leaves(
     spark: SparkSession, books: Books, variant: str, tmp_path: Path
 ) -> None:
