@@ -2,59 +2,38 @@
 
 A JVM reads topic ``a`` and writes topic ``b`` exactly once, and is killed with SIGKILL at random
 moments, and with it its Python workers. At the end readers of committed records have what was
-produced, each record once: number and checksum are compared.
+produced, each record once: number and checksum are compared. ``--kafka 4.4.0``: on Apache Kafka.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import hashlib
-import os
 import random
-import signal
-import subprocess
-import sys
 import tempfile
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kip848_client import Producer
 from mock_coordinator.threaded import BrokerThread
+from tests.spark import programs
+from tests.support.real_kafka import FAST_CONFIGS, RealKafka
 from tests.unit.spark._committed import committed_values
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 __all__ = ["play"]
 
-_QUERY = """
-import sys
-from pyspark.sql import SparkSession
-bootstrap, checkpoint, mode = sys.argv[1:]
-spark = (
-    SparkSession.builder.master("local[2]")
-    .config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
-    .getOrCreate()
-)
-spark.sparkContext.setLogLevel("OFF")
-to = {"kafka.bootstrap.servers": bootstrap}
-frame = (
-    spark.readStream.format("kip848").options(**to, subscribe="a", startingOffsets="earliest")
-    .option("maxOffsetsPerTrigger", "500").load()
-)
-writer = (
-    frame.selectExpr("key", "value", "'b' topic").writeStream.format("kip848").options(**to)
-    .option("kafka.transactional.id", "kills").option("checkpointLocation", checkpoint)
-)
-chosen = {"availableNow": True} if mode == "end" else {"processingTime": "0 seconds"}
-query = writer.trigger(**chosen).start()
-print("started", flush=True)
-query.awaitTermination()
-"""
 _PRODUCED_A_ROUND = 6_000
+_END_S = 900
+_TOPICS = {"a": 3, "b": 2}
 
 
-def play(bootstrap: str, kills: int, seed: int) -> str:
-    """Kill the query so often, then let it end. Returns what was compared; raises
+def play(spark: SparkSession, bootstrap: str, kills: int, seed: int) -> str:
+    """Kill the query so often, then let it end, in ``spark``. Returns what was compared; raises
     ``AssertionError`` where rows are missing or there twice. Topics ``a`` and ``b`` are there."""
     chance = random.Random(seed)
     produced = 0
@@ -62,13 +41,17 @@ def play(bootstrap: str, kills: int, seed: int) -> str:
         for kill in range(kills):
             asyncio.run(_produce(bootstrap, range(produced, produced + _PRODUCED_A_ROUND)))
             produced += _PRODUCED_A_ROUND
-            with _query(bootstrap, folder, "on") as process:
-                _wait(process)
+            with programs.start(
+                "tests.spark.sink_kills", "--query", bootstrap, folder, "on"
+            ) as process:
+                programs.wait_for(process, "started")
                 time.sleep(chance.uniform(1, 9))
-                _kill(process)
+                programs.kill(process)
             print(f"kill {kill + 1}", flush=True)
-        with _query(bootstrap, folder, "end") as process:
-            assert process.wait(300) == 0
+        with programs.start(
+            "tests.spark.sink_kills", "--query", bootstrap, folder, "end"
+        ) as process:
+            assert process.wait(_END_S) == 0
     found = committed_values(bootstrap, "b", 2)
     wanted = sorted(b"%d" % number for number in range(produced))
     assert len(found) == len(set(found)), f"{len(found) - len(set(found))} rows are there twice"
@@ -84,49 +67,29 @@ async def _produce(bootstrap: str, numbers: range) -> None:
         await producer.flush()
 
 
-def _query(bootstrap: str, folder: str, mode: str) -> subprocess.Popen[str]:
-    environment = {
-        **os.environ,
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
-    return subprocess.Popen(
-        [sys.executable, "-c", _QUERY, bootstrap, str(Path(folder) / "checkpoint"), mode],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
+def _begin(spark: SparkSession, bootstrap: str, folder: str, mode: str) -> StreamingQuery:
+    to = {"kafka.bootstrap.servers": bootstrap}
+    frame = (
+        spark.readStream.format("kip848")
+        .options(**to, subscribe="a", startingOffsets="earliest")
+        .option("maxOffsetsPerTrigger", "10000" if mode == "end" else "500")
+        .load()
     )
+    writer = (
+        frame.selectExpr("key", "value", "'b' topic")
+        .writeStream.format("kip848")
+        .options(**to)
+        .option("kafka.transactional.id", "kills")
+        .option("checkpointLocation", f"{folder}/checkpoint")
+    )
+    return (writer.trigger(availableNow=True) if mode == "end" else writer).start()
 
 
-def _wait(process: subprocess.Popen[str]) -> None:
-    assert process.stdout is not None
-    for line in process.stdout:
-        if line.startswith("started"):
-            return
-    raise AssertionError(f"the query ended by itself: {process.wait()}")
-
-
-def _kill(process: subprocess.Popen[str]) -> None:
-    """All processes of its session: the program, its JVM, the workers."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    for each in _of_session(process.pid):  # Spark's daemon has a group of its own
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(each, signal.SIGKILL)
-    process.wait()
-
-
-def _of_session(session: int) -> list[int]:
-    found: list[int] = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            with contextlib.suppress(OSError, IndexError):
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                if int(fields[3]) == session:
-                    found.append(int(entry.name))
-    return found
+def _be_the_query(bootstrap: str, folder: str, mode: str) -> None:
+    """The program that is killed."""
+    query = _begin(programs.session(), bootstrap, folder, mode)
+    print("started")
+    query.awaitTermination()
 
 
 def main() -> None:
@@ -134,13 +97,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--bootstrap", help="a Kafka with topics a and b; default: the bundled one")
+    parser.add_argument("--kafka", help="a release, such as 4.4.0; default: the bundled broker")
+    parser.add_argument("--query", nargs=3, help="be the program that is killed")
     said = parser.parse_args()
-    if said.bootstrap:
-        print(play(said.bootstrap, said.kills, said.seed))
+    if said.query is not None:
+        _be_the_query(*said.query)
         return
-    with BrokerThread(topics={"a": 3, "b": 2}) as broker:
-        print(play(broker.bootstrap, said.kills, said.seed))
+    if said.kafka is not None:
+        with RealKafka.start(said.kafka, FAST_CONFIGS) as kafka:
+            for topic, partitions in _TOPICS.items():
+                kafka.create_topic(topic, partitions)
+            print(play(programs.session(), kafka.bootstrap, said.kills, said.seed))
+        return
+    with BrokerThread(topics=_TOPICS) as broker:
+        print(play(programs.session(), broker.bootstrap, said.kills, said.seed))
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def test_a_stream_that_repeats_a_batch_writes_each_row_once(
         frame = (
             spark.readStream.format("kip848")
             .options(**to, subscribe="a", startingOffsets="earliest")
-            .option("maxOffsetsPerTrigger", "1000")
+            .option("maxOffsetsPerTrigger", "2000")
             .option("kafka.isolation.level", "read_committed")
             .load()
         )
@@ -57,7 +57,7 @@ def test_a_stream_that_repeats_a_batch_writes_each_row_once(
     for name in (f"{last}", f".{last}.crc"):  # as if Spark had died after the commit of the sink
         (checkpoint / "commits" / name).unlink(missing_ok=True)
     run()
-    assert last >= 2
+    assert last >= 1
     assert (checkpoint / "commits" / f"{last}").exists(), "the batch was not repeated"
     assert committed_values(mock_broker.bootstrap, "b", 2) == wanted
 
@@ -79,6 +79,9 @@ def test_what_cannot_be_written_is_told_and_nothing_of_it_is_there(
     assert committed_values(mock_broker.bootstrap, "a", 3) == []
 
 
-@pytest.mark.usefixtures("spark")  # where Spark cannot run it skips
-def test_whoever_is_killed_at_any_moment_each_row_is_there_once(mock_broker: BrokerThread) -> None:
-    assert "2 kills, 12000 rows, each once" in play(mock_broker.bootstrap, kills=2, seed=5)
+def test_whoever_is_killed_at_any_moment_each_row_is_there_once(
+    spark: SparkSession, mock_broker: BrokerThread
+) -> None:
+    """``python -m tests.spark.sink_kills --kills 20`` does it more often."""
+    told = play(spark, mock_broker.bootstrap, kills=1, seed=5)
+    assert "1 kills, 6000 rows, each once" in told
