@@ -1,28 +1,36 @@
 """Kills pipelines at random moments, and counts what is in their output:
-``python -m tests.spark.kills --kills 20``.
+``python -m tests.spark.kills --kills 20 --kafka 4.4.0``.
 
-Spark's process alone (the command then has to end by itself, with a sentence), or all of it.
+Spark's process alone (the command then has to end by itself, with a sentence), or all of it. In the
+end the numbers in the output have the checksum of what was produced.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 import os
 import random
 import signal
 import sys
 import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from kip848_client.cli.pipeline._books import Verdict
+from kip848_client.cli.pipeline._books import Verdict, rows_in
 from kip848_client.cli.pipeline._demo import _BROKER, _PARTITIONS, _TOPIC, Demo
 from kip848_client.errors import Kip848Error
 from mock_coordinator import MockBroker
+from tests.support.real_kafka import RealKafka
 
-__all__ = ["run"]
+__all__ = ["BROKER", "TOPICS", "run"]
+
+TOPICS: Final = {_TOPIC: _PARTITIONS}
+BROKER: Final = _BROKER
+"""What is set of the brokers."""
 
 _AFTER_S: Final = 4.0
 """The kill comes within so many seconds after the first batch."""
@@ -67,22 +75,48 @@ def _children(pid: int) -> list[int]:
     return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-async def run(folder: Path, kills: int, seed: int) -> tuple[Verdict, list[str]]:
-    """The verdict, and what commands have told whose Spark was killed."""
-    async with MockBroker({_TOPIC: _PARTITIONS}, config=_BROKER) as broker:
-        demo = _Killed(broker.bootstrap, folder, kills, seed)
-        return await demo.run(), demo.told
+async def run(
+    bootstrap: str, folder: Path, kills: int, seed: int
+) -> tuple[Verdict, list[str], tuple[str, str]]:
+    """The verdict, what commands have told whose Spark was killed, and the checksums of what was
+    produced and of what is in the output. Brokers have ``TOPICS`` and are set as ``BROKER``."""
+    demo = _Killed(bootstrap, folder, kills, seed)
+    verdict = await demo.run()
+    rows = [(*place, number) for place, number in demo._books.produced.items()]
+    checksums = _checksum(rows), _checksum(rows_in(folder / "output"))
+    return verdict, demo.told, checksums
+
+
+def _checksum(rows: Iterable[tuple[int, int, int]]) -> str:
+    return hashlib.sha256(repr(sorted(rows)).encode()).hexdigest()[:16]
+
+
+async def _run_on_the_bundled_one(
+    folder: Path, kills: int, seed: int
+) -> tuple[Verdict, list[str], tuple[str, str]]:
+    async with MockBroker(TOPICS, config=BROKER) as broker:
+        return await run(broker.bootstrap, folder, kills, seed)
 
 
 def _main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.spark.kills")
     parser.add_argument("--kills", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    arguments: Any = parser.parse_args(argv)
-    with tempfile.TemporaryDirectory() as folder:
-        verdict, told = asyncio.run(run(Path(folder), arguments.kills, arguments.seed))
-    sys.stdout.write("\n".join([*told, str(verdict)]) + "\n")
-    return 0 if verdict.is_good else 1
+    parser.add_argument("--kafka", help="a release, such as 4.4.0; default: the bundled broker")
+    said: Any = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        if said.kafka is None:
+            found = asyncio.run(_run_on_the_bundled_one(folder, said.kills, said.seed))
+        else:
+            with RealKafka.start(said.kafka, BROKER) as kafka:
+                for topic, partitions in TOPICS.items():
+                    kafka.create_topic(topic, partitions)
+                found = asyncio.run(run(kafka.bootstrap, folder, said.kills, said.seed))
+    verdict, told, (produced, written) = found
+    sums = f"checksum of what was produced {produced}, of what is in Parquet {written}"
+    sys.stdout.write("\n".join([*told, str(verdict), sums]) + "\n")
+    return 0 if verdict.is_good and produced == written else 1
 
 
 if __name__ == "__main__":

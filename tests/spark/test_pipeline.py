@@ -17,7 +17,7 @@ from kip848_client.errors import ConfigError
 from kip848_client.records._arrow import pyarrow
 from mock_coordinator.threaded import BrokerThread
 from tests.pages._snippets import PAGES, name_of, snippets
-from tests.spark.kills import run as run_and_kill
+from tests.spark import kills
 from tests.support.pytest_kafka import skip_without_kafka
 from tests.support.spark_jars import add_kafka_source
 
@@ -281,14 +281,16 @@ def test_brokers_that_cannot_be_reached_end_it(
     assert _rows(tmp_path / "out") == []
 
 
+@pytest.mark.mock_broker(topics=kills.TOPICS, config=kills.BROKER)
 def test_a_pipeline_that_is_killed_begins_again_and_each_record_is_there_once(
-    tmp_path: Path,
+    mock_broker: BrokerThread, tmp_path: Path
 ) -> None:
     """``python -m tests.spark.kills --kills 20`` does it more often."""
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java 17, and there is no java")
-    verdict, told = asyncio.run(run_and_kill(tmp_path, 1, 0))
+    verdict, told, sums = asyncio.run(kills.run(mock_broker.bootstrap, tmp_path, 1, 0))
     assert verdict.is_good, verdict
+    assert sums[0] == sums[1]
     [why] = told
     assert "the pipeline ended with code 1" in why
     assert "Spark's process (the JVM) is gone" in why
