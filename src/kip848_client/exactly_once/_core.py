@@ -105,6 +105,8 @@ class ProcessorCore:
         self._stop_by_ms: int | None = None
         self._error: Exception | None = None
         """What ``run`` is to raise, once no transaction is open."""
+        self._read_error: Exception | None = None
+        """What the consumer raised: the error, once nothing that was read before it is in hand."""
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -227,7 +229,7 @@ class ProcessorCore:
             # our own listener waited too long, and is called again
             self._notice(f"a rebalance waits for the end of a transaction: {event.error}")
         else:
-            self._error = self._error or event.error
+            self._read_error = event.error
 
     def _on_worked(
         self, event: ev.Processed | ev.FunctionFailed | ev.OutputRefused | ev.Failed
@@ -406,13 +408,16 @@ class ProcessorCore:
 
     def _move(self) -> None:
         """Do what is to be done now."""
+        if self._work is None and not self._progress.records:
+            self._error = self._error or self._read_error
         state = self._state
         if not self._is_running or state in (State.BEGINNING, State.IDLE, State.ENDED):
             self._release_all()  # nothing of them is in a transaction
         if not self._is_running or state is State.ENDED:
             return
         if self._stop_by_ms is not None and self._now >= self._stop_by_ms:
-            self._end(self._in_doubt() if state is State.COMMITTING else self._error)
+            is_in_doubt = state is State.COMMITTING
+            self._end(self._in_doubt() if is_in_doubt else self._error or self._read_error)
         elif state is State.IDLE:
             self._move_idle()
         elif state is State.OPEN:
@@ -429,13 +434,13 @@ class ProcessorCore:
 
     def _move_idle(self) -> None:
         if self._error is not None or self._stop_by_ms is not None:
-            self._end(self._error)
+            self._end(self._error or self._read_error)
             return
         is_busy = self._reading is not None or self._work is not None
         if is_busy or self._now < self._again_at_ms:
             return
         records = self._progress.records
-        if records and self._has_polled:
+        if records and (self._has_polled or self._read_error is not None):
             self._state = State.BEGINNING
             self._out.append(do.Begin(self._ask()))
         else:
@@ -540,7 +545,7 @@ class ProcessorCore:
         )
 
     def _end(self, error: Exception | None) -> None:
-        first = self._error
+        first = self._error or self._read_error
         if first is not None and first is not error:
             self._notice(
                 f"the processor ends by another error, but before it there was: {_said(first)}"

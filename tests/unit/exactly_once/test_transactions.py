@@ -339,6 +339,59 @@ def test_an_error_of_the_consumer_ends_it_after_what_is_whole_is_committed() -> 
     assert h.ended.error is error
 
 
+def test_what_was_read_before_an_error_of_the_consumer_is_processed() -> None:
+    """The transaction was closed by its time, with records in hand for the next one."""
+    h = Harness()
+    h.open(portion(P0, 5, 3))
+    h.pass_time(100)
+    h.processed(1)
+    assert h.asked(do.SendOffsets).offsets == {P0: 6}
+    h.commit()
+    error = NotAssigned("whatever")
+    h.post(ev.PollFailed(h.newest(do.Poll).number, error))
+    polls = len(h.all_of(do.Poll))
+    h.done(do.Begin)
+    assert (h.asked(do.Process).first, h.asked(do.Process).until) == (6, 8)
+    h.processed()
+    assert h.asked(do.SendOffsets).offsets == {P0: 8}
+    h.done(do.SendOffsets)
+    h.done(do.Commit)
+    assert h.ended.error is error
+    assert len(h.all_of(do.Poll)) == polls
+
+
+def test_what_an_abort_gives_back_after_an_error_of_the_consumer_is_not_read_again() -> None:
+    h = Harness()
+    h.open(portion(P0, 5, 3), portion(P1, 5, 3))
+    h.pass_time(100)
+    h.processed()
+    h.commit()
+    error = NotAssigned("whatever")
+    h.post(ev.PollFailed(h.newest(do.Poll).number, error))
+    h.done(do.Begin)
+    h.processed()
+    h.failed(do.SendOffsets, aborted_by(ErrorCode.STALE_MEMBER_EPOCH))
+    h.done(do.Abort)
+    assert h.asked(do.Rewind).offsets == {P1: 5}
+    assert h.ended.error is error
+
+
+def test_stop_after_an_error_of_the_consumer_raises_it() -> None:
+    h = Harness()
+    h.open(portion(P0, 5, 3))
+    h.pass_time(100)
+    h.processed(1)
+    h.commit()
+    error = NotAssigned("whatever")
+    h.post(ev.PollFailed(h.newest(do.Poll).number, error))
+    h.done(do.Begin)
+    h.post(ev.StopRequested(h.now + 5_000))
+    h.processed()
+    h.done(do.SendOffsets)
+    h.done(do.Commit)
+    assert h.ended.error is error
+
+
 # -- the end -------------------------------------------------------------------------------------
 
 
