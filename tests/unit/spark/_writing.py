@@ -38,7 +38,7 @@ class Query:
             "kafka.bootstrap.servers": bootstrap,
             "kafka.transactional.id": name,
             "kafka.linger.ms": "0",
-            "kafka.max.block.ms": "10000",
+            "kafka.max.block.ms": "40000",
             "topic": topic,
         }
         self.runs = 0
