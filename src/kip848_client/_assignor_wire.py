@@ -14,8 +14,7 @@ from kip848_client.client_assignors import (
     GroupTopic,
     PreparedGroup,
 )
-from kip848_client.error_codes import error_name, is_retriable
-from kip848_client.errors import BrokerError, broker_error
+from kip848_client.errors import refusal
 from kip848_client.group import (
     AssignmentInstalled,
     AssignmentPrepared,
@@ -60,8 +59,8 @@ def prepare_outcome(
 ) -> AssignmentPrepared:
     """The group by names, or the refusal. Topics that do not exist any more are left out."""
     if response.error_code != 0:
-        refusal = _refusal(_PREPARE, response.error_code, response.error_message)
-        return AssignmentPrepared(number, refusal=refusal)
+        refused = refusal(response.error_code, response.error_message, _PREPARE)
+        return AssignmentPrepared(number, refusal=refused)
     names = {TopicId(each.topic_id): each.topic_name for each in response.topics}
     topics = {
         each.topic_name: GroupTopic(TopicId(each.topic_id), each.num_partitions)
@@ -153,10 +152,5 @@ def install_outcome(
     if response.error_code == 0:
         return AssignmentInstalled(number)
     return AssignmentInstalled(
-        number, _refusal(_INSTALL, response.error_code, response.error_message)
+        number, refusal(response.error_code, response.error_message, api=_INSTALL)
     )
-
-
-def _refusal(api: str, code: int, message: str | None) -> BrokerError:
-    retriable = is_retriable(code)
-    return broker_error(code, error_name(code), message, api=api, retriable=retriable)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Final
 
 from kip848_client._types import GroupId, MemberId, TopicId
-from kip848_client.error_codes import error_name, is_retriable
 from kip848_client.member import (
     Assignment,
     AssignorNews,
@@ -86,12 +85,7 @@ def heartbeat_outcome(
     """
     code = response.error_code
     if code != 0:
-        return HeartbeatRefused(
-            code=code,
-            name=error_name(code),
-            message=response.error_message,
-            retriable=is_retriable(code),
-        )
+        return HeartbeatRefused.of(code, response.error_message, api="ConsumerGroupHeartbeat")
     assignment: Assignment | None = None
     if response.assignment is not None:
         assignment = _rows(response.assignment.topic_partitions)

@@ -44,7 +44,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kip848_client.error_codes import ErrorCode
+from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 
 __all__ = [
     "AdminFailed",
@@ -94,6 +94,7 @@ __all__ = [
     "WireError",
     "broker_error",
     "not_assigned",
+    "refusal",
 ]
 
 
@@ -497,3 +498,9 @@ def broker_error(
     fallback = UnknownBrokerError if name.startswith("UNKNOWN_ERROR_") else BrokerError
     cls = _BY_CODE.get(code, fallback)
     return cls(code, name, broker_message, api=api, retriable=retriable, hint=hint)
+
+
+def refusal(code: int, message: str | None, api: str, hint: str = "") -> BrokerError:
+    """The same, named and judged by Kafka's table of error codes."""
+    retriable = is_retriable(code)
+    return broker_error(code, error_name(code), message, api=api, retriable=retriable, hint=hint)

@@ -1,4 +1,4 @@
-"""The settings of consumers and producers, as a page: ``python -m tests.settings_page``.
+"""The settings of every client, as a page: ``python -m tests.settings_page``.
 
 Names, defaults and limits are those of the config classes; what a setting means is the text that
 stands below it there.
@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from kip848_client.config import AdminConfig, ConsumerConfig, ProducerConfig
+from kip848_client.config import AdminConfig, ConsumerConfig, ProducerConfig, WorkerConfig
 from kip848_client.config._client import ClientConfig
 
 __all__ = ["Setting", "page", "settings_of"]
@@ -28,6 +28,7 @@ _PARTS: Final = (
     ("`Consumer`", ConsumerConfig),
     ("`Producer`", ProducerConfig),
     ("`Admin`", AdminConfig),
+    ("`Worker`", WorkerConfig),
 )
 _PLAIN: Final = {"Int32": "int", "Int64": "int", "WireText": "str"}
 _FROM: Final = "ge"
@@ -36,6 +37,7 @@ _ACCEPTED: Final = {
     "acks": '`"all"`, `-1`, `1`, `0`',
     "group_protocol": "`'consumer'`",
     "group_local_assignors": "a list of `ClientAssignor`",
+    "assignors": "a list of `ConnectAssignor`",
     "metrics": "a `kip848_client.Metrics`",
     "auto_offset_reset": "`'earliest'`, `'latest'`, `'none'`, `'by_duration:...'`",
     "sasl_oauth_token_provider": "an object",
@@ -102,5 +104,7 @@ def _accepted(config: type[ClientConfig], name: str, annotation: str) -> str:
 
 
 def _default(config: type[ClientConfig], name: str) -> str:
+    if config.model_fields[name].is_required():
+        return "(required)"
     default: Any = config.model_fields[name].default
     return f"{default:,}" if type(default) is int and default > 999 else repr(default)

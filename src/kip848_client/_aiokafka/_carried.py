@@ -19,8 +19,8 @@ from aiokafka.protocol.produce import ProduceResponse_v8
 
 from kip848_client._ports import TopicView
 from kip848_client._types import ZERO_TOPIC_ID, TopicId
-from kip848_client.error_codes import ErrorCode, error_name, is_retriable
-from kip848_client.errors import Kip848Error, RemoteProtocolError, broker_error
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import Kip848Error, RemoteProtocolError, refusal
 from kip848_client.wire import request_api
 from kip848_client.wire.messages.fetch import (
     FetchRequest,
@@ -110,7 +110,7 @@ class Carried:
             return returned
         code = getattr(returned, "error_code", None)
         if isinstance(code, int) and code != ErrorCode.NONE:
-            raise broker_error(code, error_name(code), api=api.name, retriable=is_retriable(code))
+            raise refusal(code, None, api.name)
         what = "nothing" if returned is _NONE else repr(returned)
         raise RemoteProtocolError(
             f"{api.name}: a method of aiokafka's that was replaced has returned {what}, which is "

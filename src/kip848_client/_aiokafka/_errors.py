@@ -8,13 +8,13 @@ from aiokafka import errors as theirs
 
 from kip848_client._ports import ConnectionBroken, NotSent
 from kip848_client._shown import shown, told
-from kip848_client.error_codes import ErrorCode, error_name, is_retriable
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,
     Kip848Error,
     RequestTimedOut,
     UnsupportedVersion,
-    broker_error,
+    refusal,
 )
 
 __all__ = ["not_opened", "translated"]
@@ -49,7 +49,7 @@ def translated(error: BaseException, where: str) -> Kip848Error:
     if isinstance(error, theirs.BrokerResponseError):
         code = int(getattr(error, "errno", ErrorCode.UNKNOWN_SERVER_ERROR))
         said = ", ".join(str(each) for each in error.args) or None
-        return broker_error(code, error_name(code), said, api=where, retriable=is_retriable(code))
+        return refusal(code, said, api=where)
     if _is_template(error.args):
         said = f"{type(error).__name__}: {str(error.args[0]) % error.args[1:]}"
     else:

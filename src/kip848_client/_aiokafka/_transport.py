@@ -14,13 +14,12 @@ from kip848_client._aiokafka._first_server import first_to_connect
 from kip848_client._aiokafka._links import Link, LinkPool
 from kip848_client._bootstrap import bootstrap_addresses
 from kip848_client._ports import ANY_VERSION, Clock, ConnectionWatch, NotSent, VersionLimits
-from kip848_client.error_codes import error_name, is_retriable
 from kip848_client.errors import (
     CoordinatorUnavailable,
     Kip848Error,
     ProtocolUnsupported,
     TransportError,
-    broker_error,
+    refusal,
 )
 from kip848_client.wire import api_named, negotiate, request_api
 from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -241,13 +240,7 @@ class KafkaTransport:
             raise CoordinatorUnavailable(f"FindCoordinator said nothing about group {group!r}")
         found = answer.coordinators[0]
         if found.error_code != 0:
-            raise broker_error(
-                found.error_code,
-                error_name(found.error_code),
-                found.error_message,
-                api="FindCoordinator",
-                retriable=is_retriable(found.error_code),
-            )
+            raise refusal(found.error_code, found.error_message, api="FindCoordinator")
         self._coordinator = self._links.to(found.host, found.port)
 
     def candidates(self) -> list[Link]:

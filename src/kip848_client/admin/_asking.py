@@ -15,13 +15,14 @@ from kip848_client._ports import ANY_VERSION, Clock, NotSent, VersionLimits
 from kip848_client._types import TopicPartition
 from kip848_client.admin._failures import named
 from kip848_client.admin._model import Node
-from kip848_client.admin._rounds import OutOfTime, Refusal, Rounds, refusal
+from kip848_client.admin._rounds import OutOfTime, Refusal, Rounds
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     CoordinatorUnavailable,
     Kip848Error,
     RequestTimedOut,
     TransportError,
+    refusal,
 )
 from kip848_client.wire.messages.find_coordinator import (
     FindCoordinatorRequest,

@@ -13,9 +13,9 @@ from kip848_client.admin._model import (
     MemberDescription,
     Node,
 )
-from kip848_client.admin._rounds import Refusal, refusal, refusal_if_any
+from kip848_client.admin._rounds import Refusal, refusal_if_any
 from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import WireError
+from kip848_client.errors import WireError, refusal
 from kip848_client.wire._codec import decode_at
 from kip848_client.wire._fields import array, data, string
 from kip848_client.wire.messages.consumer_group_describe import (

@@ -14,9 +14,9 @@ from kip848_client.admin._group_wire import (
     listed_groups,
 )
 from kip848_client.admin._model import GroupDescription, GroupListing
-from kip848_client.admin._rounds import Refusal, refusal
+from kip848_client.admin._rounds import Refusal
 from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import BrokerError, UnsupportedVersion
+from kip848_client.errors import BrokerError, UnsupportedVersion, refusal
 from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kip848_client.wire.messages.groups import (
     DeleteGroupsRequest,

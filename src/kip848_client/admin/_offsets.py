@@ -17,13 +17,14 @@ from kip848_client.admin._reset import (
     new_offsets,
     time_wanted_ms,
 )
-from kip848_client.admin._rounds import LATER, LOOK_UP_AGAIN, Refusal, refusal
+from kip848_client.admin._rounds import LATER, LOOK_UP_AGAIN, Refusal
 from kip848_client.errors import (
     AdminFailed,
     BrokerError,
     GroupIdNotFound,
     Kip848Error,
     LocalProtocolError,
+    refusal,
 )
 
 __all__ = ["commit", "delete", "fetch", "list_offsets", "plan_reset"]

@@ -14,8 +14,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Final, Generic, TypeVar
 
 from kip848_client._ports import NotSent
-from kip848_client.error_codes import ErrorCode, error_name, is_retriable
-from kip848_client.errors import BrokerError, Kip848Error, RequestTimedOut, broker_error
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import BrokerError, Kip848Error, RequestTimedOut, refusal
 
 __all__ = ["LATER", "LOOK_UP_AGAIN", "OutOfTime", "Refusal", "Rounds", "refusal", "refusal_if_any"]
 
@@ -55,13 +55,6 @@ LATER: Final = frozenset(
 
 class OutOfTime(RequestTimedOut):
     """Our own clock ended it."""
-
-
-def refusal(code: int, message: str | None, api: str, hint: str = "") -> BrokerError:
-    """The exception for an error code of an answer."""
-    return broker_error(
-        code, error_name(code), message, api=api, retriable=is_retriable(code), hint=hint
-    )
 
 
 def refusal_if_any(code: int, message: str | None, api: str) -> BrokerError | None:

@@ -14,7 +14,8 @@ from kip848_client.admin._model import (
     PartitionDescription,
     TopicDescription,
 )
-from kip848_client.admin._rounds import Refusal, refusal, refusal_if_any
+from kip848_client.admin._rounds import Refusal, refusal_if_any
+from kip848_client.errors import refusal
 from kip848_client.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsRequestDescribeConfigsResource,

@@ -14,9 +14,9 @@ from typing import Final
 from kip848_client.admin._admin import Admin
 from kip848_client.admin._asking import TRANSACTION_KEY
 from kip848_client.admin._failures import all_of
-from kip848_client.admin._rounds import Refusal, refusal
+from kip848_client.admin._rounds import Refusal
 from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import BrokerError, Kip848Error
+from kip848_client.errors import BrokerError, Kip848Error, refusal
 from kip848_client.wire.messages.transaction_admin import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponseTransactionState,

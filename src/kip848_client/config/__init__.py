@@ -19,6 +19,7 @@ from kip848_client.config._kafka_properties import (
     producer_settings,
 )
 from kip848_client.config._producer import ProducerConfig, ProducerSettings
+from kip848_client.config._worker import WorkerConfig, WorkerOptions
 
 __all__ = [
     "CLASSIC_ONLY",
@@ -32,6 +33,8 @@ __all__ = [
     "ConsumerSettings",
     "ProducerConfig",
     "ProducerSettings",
+    "WorkerConfig",
+    "WorkerOptions",
     "client_settings",
     "consumer_settings",
     "parse_duration_ms",

@@ -31,7 +31,7 @@ from kip848_client._shown import shown
 from kip848_client.config._tls import Pem, tls_context
 from kip848_client.errors import ConfigError
 
-__all__ = ["ClientConfig", "ClientSettings", "Int32", "Int64", "WireText"]
+__all__ = ["ClientConfig", "ClientSettings", "Int32", "Int64", "WireText", "checked_for_the_wire"]
 
 _log = logging.getLogger("kip848_client")
 
@@ -46,7 +46,7 @@ Int64 = Annotated[int, Field(le=_INT64_MAX)]
 """A number that stays here; the largest is Kafka's."""
 
 
-def _checked_for_the_wire(text: str) -> str:
+def checked_for_the_wire(text: str) -> str:
     """Kafka's strings are UTF-8 of at most 32767 bytes."""
     try:
         size = len(text.encode())
@@ -57,7 +57,7 @@ def _checked_for_the_wire(text: str) -> str:
     return text
 
 
-WireText = Annotated[str, AfterValidator(_checked_for_the_wire)]
+WireText = Annotated[str, AfterValidator(checked_for_the_wire)]
 """A text that requests carry."""
 
 

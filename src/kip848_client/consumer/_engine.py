@@ -20,6 +20,7 @@ from kip848_client._aiokafka._transport import protocol_unsupported
 from kip848_client._clock import LoopClock
 from kip848_client._driver._backoff import Backoff
 from kip848_client._driver._closing import Closing
+from kip848_client._driver._membership import new_member_id
 from kip848_client._driver._parts import recovery
 from kip848_client._driver._topics import TopicDirectory
 from kip848_client._types import GroupId, TopicId, TopicPartition
@@ -36,7 +37,6 @@ from kip848_client.consumer._parts import (
     connections,
     fetch_core,
     group_core,
-    new_member_id,
 )
 from kip848_client.consumer._poller import Caller, Poller, calling_task
 from kip848_client.consumer._positions import Positions

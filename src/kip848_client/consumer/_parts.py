@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import base64
-import secrets
 import time
 from collections.abc import Callable
 from typing import Final
@@ -24,11 +22,10 @@ from kip848_client.group import GroupCore
 from kip848_client.member import MemberCore, MemberSettings, OfferedAssignor
 from kip848_client.offsets import CommitterCore, CommitterSettings, OffsetTracker
 
-__all__ = ["Network", "connections", "fetch_core", "group_core", "new_member_id"]
+__all__ = ["Network", "connections", "fetch_core", "group_core"]
 
 Network = Callable[[ConsumerConfig, Clock], KafkaTransport]
 
-_MEMBER_ID_BYTES: Final = 16
 _BY_DURATION: Final = "by_duration:"
 
 
@@ -125,9 +122,3 @@ def group_core(
             request_timeout_ms=config.request_timeout_ms,
         ),
     )
-
-
-def new_member_id() -> MemberId:
-    """A UUID's worth of real randomness, as Kafka's documentation asks for (KIP-1082)."""
-    raw = secrets.token_bytes(_MEMBER_ID_BYTES)
-    return MemberId(base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii"))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, Final
 
 from kip848_client._assignor_wire import (
@@ -16,6 +17,7 @@ from kip848_client._assignor_wire import (
     prepare_request,
     with_racks,
 )
+from kip848_client._driver._membership import ask_for_coordinator, ask_heartbeat
 from kip848_client._heartbeat_wire import (
     HEARTBEAT_VERSIONS,
     heartbeat_outcome,
@@ -28,15 +30,13 @@ from kip848_client._offsets_wire import (
     committed_offsets,
     fetch_request,
 )
-from kip848_client._ports import ConnectionBroken, TopicView, Transport
+from kip848_client._ports import TopicView, Transport
 from kip848_client._types import GroupId, MemberId, TopicId
 from kip848_client.client_assignors import PreparedGroup
 from kip848_client.error_codes import passes_in_lookup
 from kip848_client.errors import (
     BrokerError,
     Kip848Error,
-    ProtocolError,
-    RequestTimedOut,
     TransportError,
     UnsupportedVersion,
 )
@@ -53,13 +53,7 @@ from kip848_client.group import (
     PrepareAssignment,
 )
 from kip848_client.member import (
-    CoordinatorFound,
-    CoordinatorLookupFailed,
     FindCoordinator,
-    HeartbeatAnswered,
-    HeartbeatFailed,
-    HeartbeatLost,
-    LossReason,
     ResolveTopics,
     SendHeartbeat,
     TopicsResolved,
@@ -107,37 +101,21 @@ class GroupRequests:
 
     async def heartbeat(self, command: SendHeartbeat) -> Input:
         """ConsumerGroupHeartbeat, to the coordinator that is known."""
-        attempt, timeout_ms = command.attempt, command.timeout_ms
         request = heartbeat_request(self.group_id, command.intent)
-        try:
-            answer = await self._transport.coordinator(
-                request, versions=HEARTBEAT_VERSIONS, timeout_ms=timeout_ms
-            )
-        except UnsupportedVersion as err:
-            return HeartbeatFailed(attempt, self._unsupported(err))
-        except RequestTimedOut:
-            return HeartbeatLost(attempt, LossReason.TIMED_OUT)
-        except (ConnectionBroken, ProtocolError):
-            return HeartbeatLost(attempt, LossReason.DISCONNECTED)
-        except TransportError:
-            return HeartbeatLost(attempt, LossReason.NOT_SENT)
-        except BrokerError as err:
-            return HeartbeatFailed(attempt, err)
-        outcome = heartbeat_outcome(answer, offers_assignors=self._offers_assignors)
-        return HeartbeatAnswered(attempt, outcome)
+        return await ask_heartbeat(
+            self._transport,
+            command,
+            request,
+            HEARTBEAT_VERSIONS,
+            partial(heartbeat_outcome, offers_assignors=self._offers_assignors),
+            self._unsupported,
+        )
 
     async def find_coordinator(self, command: FindCoordinator) -> Input:
         """FindCoordinator, to any broker."""
-        try:
-            await self._transport.find_coordinator()
-        except BrokerError as err:
-            return CoordinatorLookupFailed(command.lookup, err)
-        except UnsupportedVersion as err:
-            return CoordinatorLookupFailed(command.lookup, self._unsupported(err))
-        except Kip848Error as err:
-            _log.debug("group %s: no coordinator: %s", self.group_id, err, extra=self._fields)
-            return CoordinatorLookupFailed(command.lookup)
-        return CoordinatorFound(command.lookup)
+        return await ask_for_coordinator(
+            self._transport, command, self._unsupported, self.group_id, self._fields
+        )
 
     async def resolve(self, command: ResolveTopics) -> Input:
         """Metadata by topic id; what is found is kept up to date from now on."""

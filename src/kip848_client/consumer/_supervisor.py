@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol
 import anyio
 
 from kip848_client._assignor_wire import topic_partitions
+from kip848_client._driver._hooks import call_hook
 from kip848_client._driver._stepping import Stepping
 from kip848_client._partition_names import listed
 from kip848_client._ports import Clock
@@ -26,7 +27,7 @@ from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._group_log import GroupLog
-from kip848_client.consumer._listener import call_hook, call_listener, listener_method
+from kip848_client.consumer._listener import call_listener, listener_method
 from kip848_client.consumer._loop_watch import LoopWatch
 from kip848_client.consumer._requests import GroupRequests
 from kip848_client.consumer._watch import Watch

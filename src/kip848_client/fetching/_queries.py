@@ -38,7 +38,7 @@ from kip848_client.errors import (
     ConsumerClosed,
     Kip848Error,
     RequestTimedOut,
-    broker_error,
+    refusal,
 )
 from kip848_client.fetching._commands import Command, ListOffsets, OffsetsFound, OffsetsNotFound
 from kip848_client.fetching._errors import QUIET_MS
@@ -491,7 +491,7 @@ def _is_open(question: _Question) -> bool:
 
 
 def _refusal(code: int, tp: TopicPartition, *, api: str) -> BrokerError:
-    return broker_error(code, error_name(code), shown(tp), api=api, retriable=is_retriable(code))
+    return refusal(code, shown(tp), api=api)
 
 
 def _too_late(lookup: Lookup) -> RequestTimedOut:

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from kip848_client._types import MemberId, TopicId, TopicIdPartition, TopicPartition
+from kip848_client.error_codes import error_name, is_retriable
 from kip848_client.member._states import MemberState
 
 __all__ = [
@@ -178,6 +179,11 @@ class HeartbeatRefused:
     message: str | None = None
     retriable: bool = False
     api: str = "ConsumerGroupHeartbeat"
+
+    @classmethod
+    def of(cls, code: int, message: str | None, *, api: str) -> HeartbeatRefused:
+        """Named and judged by Kafka's table of error codes."""
+        return cls(code, error_name(code), message, is_retriable(code), api)
 
 
 HeartbeatOutcome = HeartbeatAccepted | HeartbeatRefused

@@ -1,7 +1,7 @@
 """Workers that share connectors and their tasks, as members of a group on the protocol of KIP-848.
 
-``WorkerCore`` decides; a driver performs, as with ``kip848_client.member``: events in, commands
-out, no clock and no I/O.
+``Worker`` is what users import. Inside, ``WorkerCore`` decides and ``_driving`` performs, as with
+``kip848_client.member``: events in, commands out, no clock and no I/O in the core.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from kip848_client.worker._events import (
     WorkerEvent,
     WorkersPrepared,
 )
+from kip848_client.worker._listener import WorkerRebalanceListener
 from kip848_client.worker._model import (
     AssignedItem,
     AssignorVersions,
@@ -48,6 +49,7 @@ from kip848_client.worker._wire import (
     prepare_outcome,
     prepare_request,
 )
+from kip848_client.worker._worker import Worker
 
 __all__ = [
     "AbandonComputation",
@@ -73,9 +75,11 @@ __all__ = [
     "StopItems",
     "TargetComputed",
     "TargetInstalled",
+    "Worker",
     "WorkerCommand",
     "WorkerCore",
     "WorkerEvent",
+    "WorkerRebalanceListener",
     "WorkerRow",
     "WorkerSettings",
     "WorkersPrepared",

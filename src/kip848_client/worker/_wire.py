@@ -12,8 +12,7 @@ from kip848_client.connect import (
     Items,
     group_worker,
 )
-from kip848_client.error_codes import error_name, is_retriable
-from kip848_client.errors import BrokerError, broker_error
+from kip848_client.errors import refusal
 from kip848_client.member import (
     AssignorNews,
     HeartbeatAccepted,
@@ -81,13 +80,7 @@ def heartbeat_outcome(response: ConnectGroupHeartbeatResponse) -> HeartbeatOutco
     """What a response means to the member. A null assignment is "no news"."""
     code = response.error_code
     if code != 0:
-        return HeartbeatRefused(
-            code=code,
-            name=error_name(code),
-            message=response.error_message,
-            retriable=is_retriable(code),
-            api=_API,
-        )
+        return HeartbeatRefused.of(code, response.error_message, api=_API)
     given = response.assignment
     assignment = None if given is None else partitions(given.items)
     news = AssignorNews(should_compute=response.should_compute_assignment)
@@ -122,8 +115,8 @@ def prepare_outcome(
 ) -> WorkersPrepared:
     """The group, or the refusal."""
     if response.error_code != 0:
-        refusal = _refusal(_PREPARE, response.error_code, response.error_message)
-        return WorkersPrepared(number, refusal=refusal)
+        refused = refusal(response.error_code, response.error_message, _PREPARE)
+        return WorkersPrepared(number, refusal=refused)
     workers = {
         each.member_id: group_worker(
             each.member_epoch,
@@ -179,10 +172,5 @@ def install_outcome(
     """Installed, or the refusal."""
     if response.error_code == 0:
         return TargetInstalled(number)
-    refusal = _refusal(_INSTALL, response.error_code, response.error_message)
-    return TargetInstalled(number, refusal)
-
-
-def _refusal(api: str, code: int, message: str | None) -> BrokerError:
-    retriable = is_retriable(code)
-    return broker_error(code, error_name(code), message, api=api, retriable=retriable)
+    refused = refusal(response.error_code, response.error_message, _INSTALL)
+    return TargetInstalled(number, refused)

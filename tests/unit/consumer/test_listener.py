@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from kip848_client import TopicPartition
-from kip848_client.consumer import _listener
+from kip848_client._driver import _hooks
 from kip848_client.consumer._listener import call_listener, checked_listener, listener_method
 from kip848_client.errors import CallbackError, ConfigError
 
@@ -117,7 +117,7 @@ async def test_a_cancelled_error_that_it_lets_out_is_a_failure_and_not_our_cance
 async def test_one_that_swallows_its_cancellation_is_not_waited_for(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_listener, "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(_hooks, "_PATIENCE_S", 0.01)
     started, finish = asyncio.Event(), asyncio.Event()
     cancellations: list[bool] = []
 
@@ -143,7 +143,7 @@ async def test_one_that_swallows_its_cancellation_is_not_waited_for(
 async def test_one_that_overran_its_time_is_cancelled_until_it_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_listener, "_REPEAT_CANCEL_S", 0.01)
+    monkeypatch.setattr(_hooks, "_REPEAT_CANCEL_S", 0.01)
     cancellations: list[bool] = []
 
     async def slow_to_learn(_partitions: set[TopicPartition]) -> None:

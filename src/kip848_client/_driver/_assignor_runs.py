@@ -1,0 +1,132 @@
+"""Runs an assignor of the user's: a coroutine in the event loop, a plain method in a thread.
+
+The thread is one of its own, not of a pool: a thread cannot be ended, and one that never ends must
+not keep the next computation waiting, nor the interpreter from exiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from kip848_client._shown import shown, told
+from kip848_client.client_assignors import AssignorFailed, AssignorMetadata
+
+__all__ = ["AssignorRun", "checked_metadata", "run_assignor"]
+
+_log = logging.getLogger("kip848_client")
+
+_INT8: Final = range(-128, 128)
+
+
+class AssignorRun:
+    """The run of the moment, so that it can be abandoned."""
+
+    def __init__(self) -> None:
+        self._running: tuple[int, asyncio.Task[Any]] | None = None
+
+    async def of(
+        self,
+        number: int,
+        name: str,
+        assign: Callable[..., object],
+        arguments: tuple[Any, ...],
+        timeout_ms: int,
+        extra: dict[str, object],
+    ) -> object:
+        """What ``assign`` returns. Raises ``AssignorFailed`` when it raises, is cancelled or takes
+        too long; ``__cause__`` has what it raised."""
+        run = run_assignor(assign, extra, *arguments)
+        task = asyncio.get_running_loop().create_task(run, name=f"assignor {name}")
+        self._running = number, task
+        try:
+            await asyncio.wait([task], timeout=timeout_ms / 1000)
+        finally:
+            if not task.done():
+                task.cancel()
+                task.add_done_callback(_retrieve)
+        if not task.done():
+            raise AssignorFailed(f"assign() did not return within {timeout_ms} ms")
+        if task.cancelled():
+            raise AssignorFailed("assign() was cancelled")
+        cause = task.exception()
+        if cause is not None:
+            raise AssignorFailed(f"assign() raised {told(cause)}") from cause
+        return task.result()
+
+    def abandon(self, number: int) -> None:
+        """Nobody waits for this run any more. A thread runs on, to no effect."""
+        if self._running is not None and self._running[0] == number:
+            self._running[1].cancel()
+
+
+async def run_assignor(
+    assign: Callable[..., Any], extra: dict[str, object], *arguments: Any
+) -> object:
+    """What it returns or raises."""
+    if inspect.iscoroutinefunction(assign):
+        return await assign(*arguments)
+    returned: object = await _in_thread(assign, extra, *arguments)
+    return await returned if inspect.isawaitable(returned) else returned
+
+
+async def _in_thread(
+    function: Callable[..., object], extra: dict[str, object], *arguments: Any
+) -> object:
+    """What ``function`` returns or raises, in a thread of its own that nobody has to wait for."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[object] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def tell(result: object, failure: BaseException | None) -> None:
+        if answer.done():
+            return
+        if failure is None:
+            answer.set_result(result)
+        else:
+            answer.set_exception(failure)
+
+    def work() -> None:
+        result: object = None
+        failure: BaseException | None = None
+        try:
+            result = context.run(function, *arguments)
+        except BaseException as err:  # noqa: BLE001 - it must not end in the thread, unseen
+            failure = err
+            if not isinstance(err, Exception) or isinstance(err, StopIteration):
+                # a future does not take the one, and the others would end the event loop
+                failure = RuntimeError(told(err))
+                failure.__cause__ = err
+        try:
+            loop.call_soon_threadsafe(tell, result, failure)
+        except RuntimeError:
+            _log.debug("an assignor returned after its event loop was closed", extra=extra)
+
+    threading.Thread(target=work, name="kip848-assignor", daemon=True).start()
+    return await answer
+
+
+def _retrieve(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled():
+        task.exception()  # or asyncio complains that its result was never read
+
+
+def checked_metadata(said: object, low: int, high: int) -> AssignorMetadata:
+    """What an assignor says, if it can be sent. Raises ``TypeError`` and ``ValueError``."""
+    if not isinstance(said, AssignorMetadata):
+        raise TypeError(f"it returned {shown(said)}; expected AssignorMetadata")
+    data: Any = said.data
+    version: Any = said.version
+    reason: Any = said.reason
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"data = {shown(data)}: expected bytes")
+    if not isinstance(version, int) or not low <= version <= high:
+        raise ValueError(f"version = {shown(version)}: expected one from {low} to {high}")
+    if not isinstance(reason, int) or reason not in _INT8:
+        raise ValueError(f"reason = {shown(reason)}: expected a number from -128 to 127")
+    return said

@@ -1,0 +1,266 @@
+"""Performs what the worker's core asks for. No rule of the protocol is in here.
+
+The listener is called for one thing after the other, in the order of the commands, while heartbeats
+go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from kip848_client._driver._assignor_runs import AssignorRun
+from kip848_client._driver._hooks import call_hook
+from kip848_client._driver._stepping import Stepping
+from kip848_client._ports import Clock
+from kip848_client.connect import AssignorFailed, ConnectAssignor
+from kip848_client.errors import Kip848Error, LocalProtocolError
+from kip848_client.member import (
+    Announce,
+    CoordinatorRecovered,
+    Event,
+    FindCoordinator,
+    ForgetCoordinator,
+    LeaveCompleted,
+    Report,
+    SendHeartbeat,
+    Severity,
+    TimerFired,
+)
+from kip848_client.worker._commands import (
+    AbandonComputation,
+    ComputeTarget,
+    InstallTarget,
+    PrepareTarget,
+    ReadConfiguration,
+    StartItems,
+    StopItems,
+)
+from kip848_client.worker._core import Output, WorkerCore
+from kip848_client.worker._events import ItemsStarted, ItemsStopped, TargetComputed, WorkerEvent
+from kip848_client.worker._listener import WorkerRebalanceListener
+from kip848_client.worker._model import AssignedItem
+from kip848_client.worker._requests import WorkerRequests
+
+__all__ = ["Driving"]
+
+_log = logging.getLogger("kip848_client")
+
+_LEAVE_GRACE_S: Final = 0.5
+"""What the last leave gets to be written and answered."""
+
+
+class Driving:
+    """Drives one worker core. Run ``run`` in a task; ``post`` events to it."""
+
+    def __init__(
+        self,
+        core: WorkerCore,
+        requests: WorkerRequests,
+        listener: WorkerRebalanceListener,
+        assignors: Mapping[str, ConnectAssignor],
+        clock: Clock,
+        fields: Mapping[str, object],
+        *,
+        stop_ms: int,
+        start_ms: int,
+    ) -> None:
+        self.core = core
+        self._requests = requests
+        self._listener = listener
+        self._assignors = assignors
+        self._clock = clock
+        self._fields = dict(fields)
+        self._stop_ms = stop_ms
+        self._start_ms = start_ms
+        self._steps: Stepping[Event | WorkerEvent] = Stepping(
+            self._step, lambda: core.deadline_ms, TimerFired, clock
+        )
+        self._run_of_assignor = AssignorRun()
+        self._turn = asyncio.Lock()
+        """Whose turn it is to call the listener; fair, so calls come in order."""
+        self._in_listener: asyncio.Task[None] | None = None
+        self._is_starting = False
+        self._heartbeats = 0
+        """How many are under way."""
+        self.runs: set[AssignedItem] = set()
+        """What the listener was told to start and not to stop."""
+        self.fatal: Kip848Error | None = None
+
+    # -- for the worker ----------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Drive the core until cancelled. Raises what shows a bug of ours."""
+        await self._steps.run()
+
+    async def begun(self) -> None:
+        """Return when ``run`` runs."""
+        await self._steps.begun()
+
+    def post(self, event: Event | WorkerEvent) -> None:
+        """Give the core an event; what follows is done when this returns, while ``run`` runs."""
+        self._steps.post(event)
+
+    async def stepped(self) -> None:
+        """Return after the next step, or when ``run`` ends."""
+        await self._steps.stepped()
+
+    async def left(self) -> None:
+        """Return when the final leave is over, and was answered or had its grace."""
+        while not self.core.closed and self._steps.running:
+            await self._steps.stepped()
+        async with self._turn:  # the listener has returned
+            pass
+        try:
+            async with asyncio.timeout(_LEAVE_GRACE_S):
+                while self._heartbeats and self._steps.running:
+                    await self._steps.stepped()
+        except TimeoutError:
+            pass
+
+    @property
+    def in_listener(self) -> bool:
+        """Whether a method of the listener is asking."""
+        return self._in_listener is not None and asyncio.current_task() is self._in_listener
+
+    # -- commands ----------------------------------------------------------------------------
+
+    def _step(self, event: Event | WorkerEvent) -> None:
+        try:
+            commands = self.core.step(self._clock.now_ms(), event)
+        except LocalProtocolError as err:
+            # The user's calls look at the state first; this one lost a race with an end.
+            _log.debug("event %r was refused: %s", event, err)
+            return
+        for command in commands:
+            self._perform(command)
+
+    def _perform(self, command: Output) -> None:
+        start, requests = self._steps.start, self._requests
+        match command:
+            case SendHeartbeat():
+                self._heartbeats += 1
+                start(self._send_heartbeat, command)
+            case FindCoordinator():
+                start(self._answer, requests.find_coordinator, command)
+            case PrepareTarget():
+                start(self._answer, requests.prepare, command)
+            case InstallTarget():
+                start(self._answer, requests.install, command)
+            case ComputeTarget():
+                start(self._answer, self._compute, command)
+            case AbandonComputation():
+                self._run_of_assignor.abandon(command.number)
+            case StopItems():
+                if command.lost or command.last:
+                    self._cut_the_start()
+                start(self._stop, command)
+            case StartItems():
+                start(self._start, command)
+            case _:
+                self._tell(command)
+
+    def _tell(self, command: Output) -> None:
+        """Commands that only say something."""
+        match command:
+            case ForgetCoordinator():
+                self._requests.forget_coordinator()
+                self._say(logging.INFO, f"coordinator unknown: {command.why}")
+            case Announce():
+                text = f"{command.old.value} -> {command.new.value}: {command.why}"
+                self._say(logging.INFO, text)
+            case Report():
+                self._report(command)
+            case CoordinatorRecovered():
+                text = f"the coordinator answers again, after {command.silent_ms} ms"
+                self._say(logging.WARNING, text)
+            case LeaveCompleted() if command.error is not None:
+                self._say(logging.WARNING, f"the leave was not told: {command.error}")
+            case ReadConfiguration():
+                self._say(
+                    logging.WARNING,
+                    f"another worker knows version {command.config_offset} of what is configured: "
+                    "nothing is started or computed before reconfigure() has told it here",
+                )
+            case _:
+                pass
+
+    def _report(self, report: Report) -> None:
+        if report.severity is Severity.FATAL:
+            self.fatal = report.error
+        level = logging.WARNING if report.severity is Severity.NOTICE else logging.ERROR
+        self._say(level, str(report.error), cause=report.error.__cause__)
+
+    def _say(self, level: int, text: str, cause: BaseException | None = None) -> None:
+        extra = {**self._fields, "member_epoch": self.core.member_epoch or 0}
+        _log.log(level, "group %s: %s", self._fields["group_id"], text, exc_info=cause, extra=extra)
+
+    # -- what takes time ---------------------------------------------------------------------
+
+    async def _answer(
+        self, ask: Callable[[Any], Awaitable[Event | WorkerEvent]], command: Any
+    ) -> None:
+        self.post(await ask(command))
+
+    async def _send_heartbeat(self, command: SendHeartbeat) -> None:
+        try:
+            answer = await self._requests.heartbeat(command)
+        finally:
+            self._heartbeats -= 1
+        self.post(answer)
+
+    async def _compute(self, command: ComputeTarget) -> TargetComputed:
+        number, name = command.number, command.assignor
+        assignor = self._assignors.get(name)
+        if assignor is None:
+            what = f"the coordinator chose {name!r}, which is none of ours"
+            return TargetComputed(number, failure=AssignorFailed(what))
+        extra = {**self._fields, "assignor": name}
+        given = (command.group, command.memory)
+        try:
+            returned = await self._run_of_assignor.of(
+                number, name, assignor.assign, given, command.timeout_ms, extra
+            )
+        except AssignorFailed as failure:
+            return TargetComputed(number, failure=failure)
+        return TargetComputed(number, returned)
+
+    async def _stop(self, command: StopItems) -> None:
+        listener = self._listener
+        method = listener.on_lost if command.lost else listener.on_revoked
+        async with self._turn:
+            started = tuple(each for each in command.items if each in self.runs)
+            if started:
+                await self._call(method, started, self._stop_ms)
+            self.runs.difference_update(started)
+        self.post(ItemsStopped(command.plan))
+
+    async def _start(self, command: StartItems) -> None:
+        async with self._turn:
+            self.runs |= set(command.items)
+            if command.items:
+                self._is_starting = True
+                await self._call(self._listener.on_assigned, command.items, self._start_ms)
+                self._is_starting = False
+        self.post(ItemsStarted(command.plan))
+
+    def _cut_the_start(self) -> None:
+        """Everything is to be stopped: what begins must not hold that up."""
+        if self._is_starting and self._in_listener is not None:
+            self._in_listener.cancel("all items are to be stopped")
+
+    async def _call(
+        self, method: Callable[[Any], Any], items: tuple[AssignedItem, ...], timeout_ms: int
+    ) -> None:
+        name = getattr(method, "__qualname__", repr(method))
+        failure = await call_hook(
+            lambda: method(items), name, timeout_ms, began=self._enter, leaves_alone=True
+        )
+        self._in_listener = None
+        if failure is not None:
+            self._say(logging.ERROR, str(failure), cause=failure.__cause__)
+
+    def _enter(self, task: asyncio.Task[None]) -> None:
+        self._in_listener = task

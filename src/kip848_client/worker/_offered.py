@@ -1,0 +1,26 @@
+"""What a worker says to an assignor of its own, asked once and checked."""
+
+from __future__ import annotations
+
+import asyncio
+
+from kip848_client._driver._assignor_runs import checked_metadata
+from kip848_client._shown import told
+from kip848_client.connect import ConnectAssignor
+from kip848_client.errors import ConfigError
+from kip848_client.worker._model import AssignorVersions
+
+__all__ = ["offered_versions"]
+
+
+def offered_versions(assignor: ConnectAssignor) -> AssignorVersions:
+    """``assignor`` as the group hears of it; its name and versions were checked. Raises
+    ``ConfigError``."""
+    name, low, high = assignor.name, assignor.minimum_version, assignor.maximum_version
+    try:
+        said = checked_metadata(assignor.metadata(), low, high)
+    except (Exception, asyncio.CancelledError) as err:
+        raise ConfigError(f"metadata() of assignor {name} raised {told(err)}") from err
+    if said.data and said.version == 0:
+        raise ConfigError(f"assignor {name}: version 0 of metadata has no place for data")
+    return AssignorVersions(name, low, high, said)

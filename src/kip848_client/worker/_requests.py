@@ -1,0 +1,114 @@
+"""The requests of a worker: each is sent once, and each ending is one event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kip848_client._driver._membership import ask_for_coordinator, ask_heartbeat
+from kip848_client._ports import Transport
+from kip848_client._types import GroupId, MemberId
+from kip848_client.error_codes import passes_in_lookup
+from kip848_client.errors import (
+    BrokerError,
+    Kip848Error,
+    ProtocolUnsupported,
+    TransportError,
+    UnsupportedVersion,
+)
+from kip848_client.member import Event, FindCoordinator, SendHeartbeat
+from kip848_client.worker._commands import InstallTarget, PrepareTarget
+from kip848_client.worker._events import ComputingImpossible, ComputingLost, WorkerEvent
+from kip848_client.worker._wire import (
+    heartbeat_outcome,
+    heartbeat_request,
+    install_outcome,
+    install_request,
+    prepare_outcome,
+    prepare_request,
+)
+
+__all__ = ["WorkerRequests", "unsupported"]
+
+_HEARTBEAT_VERSIONS: Final = (0, 0)
+
+
+def unsupported(where: str) -> ProtocolUnsupported:
+    """The one error for a broker without groups of type connect."""
+    return ProtocolUnsupported(
+        35,
+        "UNSUPPORTED_VERSION",
+        f"{where} does not offer it: workers cannot share connectors there",
+        api="ConnectGroupHeartbeat (API key 10482)",
+        hint="groups of type connect are a proposal and in no Kafka release, but in MockBroker and "
+        "`kip848 mock` (docs/reference/draft-protocols.md)",
+    )
+
+
+class WorkerRequests:
+    """Sends what the core asks for."""
+
+    def __init__(
+        self,
+        group_id: GroupId,
+        member_id: MemberId,
+        transport: Transport,
+        fields: Mapping[str, object],
+    ) -> None:
+        self._group_id = group_id
+        self._member_id = member_id
+        self._transport = transport
+        self._fields = fields
+
+    def forget_coordinator(self) -> None:
+        """The next request to the coordinator looks it up again."""
+        self._transport.forget_coordinator()
+
+    async def heartbeat(self, command: SendHeartbeat) -> Event:
+        """ConnectGroupHeartbeat, to the coordinator that is known."""
+        request = heartbeat_request(self._group_id, command.intent)
+        return await ask_heartbeat(
+            self._transport,
+            command,
+            request,
+            _HEARTBEAT_VERSIONS,
+            heartbeat_outcome,
+            self._unsupported,
+        )
+
+    async def find_coordinator(self, command: FindCoordinator) -> Event:
+        """FindCoordinator, to any broker."""
+        return await ask_for_coordinator(
+            self._transport, command, self._unsupported, self._group_id, self._fields
+        )
+
+    async def prepare(self, command: PrepareTarget) -> WorkerEvent:
+        """ConnectGroupPrepareAssignment, to the coordinator, which is looked up if need be."""
+        request = prepare_request(self._group_id, self._member_id, command)
+        answer = await self._of_coordinator(command, request)
+        if isinstance(answer, ComputingLost | ComputingImpossible):
+            return answer
+        return prepare_outcome(command.number, answer)
+
+    async def install(self, command: InstallTarget) -> WorkerEvent:
+        """ConnectGroupInstallAssignment, to the coordinator, which is looked up if need be."""
+        request = install_request(self._group_id, self._member_id, command)
+        answer = await self._of_coordinator(command, request)
+        if isinstance(answer, ComputingLost | ComputingImpossible):
+            return answer
+        return install_outcome(command.number, answer)
+
+    async def _of_coordinator(self, command: PrepareTarget | InstallTarget, request: Any) -> Any:
+        number = command.number
+        try:
+            await self._transport.find_coordinator()
+            return await self._transport.coordinator(request, timeout_ms=command.timeout_ms)
+        except TransportError as err:
+            return ComputingLost(number, str(err))
+        except Kip848Error as err:
+            if isinstance(err, BrokerError) and passes_in_lookup(err.code):
+                return ComputingLost(number, str(err))
+            return ComputingImpossible(number, err)
+
+    def _unsupported(self, _err: UnsupportedVersion) -> Kip848Error:
+        return unsupported("the coordinator")

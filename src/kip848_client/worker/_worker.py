@@ -1,0 +1,295 @@
+"""``Worker``: shares what is configured with the other workers of its group."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from types import MappingProxyType, TracebackType
+from typing import Any, Final, Self, Unpack, cast
+
+from kip848_client._aiokafka._links import Link
+from kip848_client._aiokafka._transport import KafkaTransport
+from kip848_client._clock import LoopClock
+from kip848_client._driver._backoff import jittered
+from kip848_client._driver._closing import Closing
+from kip848_client._driver._membership import new_member_id
+from kip848_client._driver._parts import connection_options
+from kip848_client._shown import shown
+from kip848_client._types import GroupId
+from kip848_client.config import WorkerConfig, WorkerOptions
+from kip848_client.config._client import checked_for_the_wire
+from kip848_client.connect import (
+    ConnectAssignor,
+    IncrementalCooperativeAssignor,
+    RebalanceReason,
+)
+from kip848_client.errors import ConfigError, LocalProtocolError
+from kip848_client.member import LeaveMode, LeaveRequested, MemberState
+from kip848_client.wire import api_named
+from kip848_client.worker._core import WorkerCore
+from kip848_client.worker._driving import Driving
+from kip848_client.worker._events import ConfigurationRead, JoinRequested, RebalanceRequested
+from kip848_client.worker._listener import WorkerRebalanceListener, checked_listener
+from kip848_client.worker._model import (
+    AssignedItem,
+    Configuration,
+    ConnectorTasks,
+    WorkerSettings,
+)
+from kip848_client.worker._offered import offered_versions
+from kip848_client.worker._requests import WorkerRequests, unsupported
+
+__all__ = ["Worker"]
+
+_HEARTBEAT: Final = api_named("ConnectGroupHeartbeat")
+_INT32_MAX: Final = 2**31 - 1
+_INT64_MAX: Final = 2**63 - 1
+
+
+class Worker:
+    """One worker of a group that shares connectors and their tasks
+    (docs/reference/draft-protocols.md).
+
+        class Items:
+            async def on_assigned(self, items): ...  # start these
+            async def on_revoked(self, items): ...  # stop these; then others start them
+            async def on_lost(self, items): ...  # stop these at once
+
+        async with Worker({"orders": 3}, Items(), group_id="copiers") as worker:
+            await worker.run()  # until it is stopped, or an error that ends it
+
+    ``connectors`` is what there is to run: name -> how many tasks, or ``ConnectorTasks``, and
+    ``version`` says which edition of it: all workers are told the same, and a higher one is newer.
+    ``options`` are those of ``kip848_client.config.WorkerConfig``; a wrong one raises
+    ``ConfigError``.
+    """
+
+    def __init__(
+        self,
+        connectors: Mapping[str, int | ConnectorTasks],
+        listener: WorkerRebalanceListener,
+        *,
+        version: int = 1,
+        **options: Unpack[WorkerOptions],
+    ) -> None:
+        self._config: Final = WorkerConfig.of(options)
+        self._configuration = _configuration(connectors, version)
+        self._listener: Final = checked_listener(listener)
+        given = self._config.assignors or (IncrementalCooperativeAssignor(),)
+        self._assignors: Final[dict[str, ConnectAssignor]] = {each.name: each for each in given}
+        self._offers: Final = tuple(offered_versions(each) for each in self._assignors.values())
+        self._transport: KafkaTransport | None = None
+        self._driving: Driving | None = None
+        self._opening: asyncio.Task[Link] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closing: Closing | None = None
+        self._is_stopped = False
+
+    def __repr__(self) -> str:
+        return f"<Worker of group {self._config.group_id} at {self._config.bootstrap_servers}>"
+
+    # -- looking -----------------------------------------------------------------------------
+
+    @property
+    def assigned(self) -> frozenset[AssignedItem]:
+        """What the listener was told to start and not to stop."""
+        return frozenset() if self._driving is None else frozenset(self._driving.runs)
+
+    @property
+    def state(self) -> MemberState:
+        """Where the membership is."""
+        return MemberState.UNSUBSCRIBED if self._driving is None else self._driving.core.state
+
+    @property
+    def generation(self) -> int | None:
+        """The member epoch, ``None`` when not in the group."""
+        return None if self._driving is None else self._driving.core.member_epoch
+
+    @property
+    def member_id(self) -> str | None:
+        """The id that this worker made for itself, ``None`` before the start."""
+        return None if self._driving is None else self._driving.core.member_id
+
+    @property
+    def leader_url(self) -> str:
+        """Where the worker is reached that computed the newest assignment."""
+        return "" if self._driving is None else self._driving.core.leader_url
+
+    # -- life --------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Connect and join. Raises ``BootstrapFailed`` that says for each server why not,
+        ``BrokerError`` when our credentials are refused, ``ProtocolUnsupported`` where the broker
+        has no groups of workers; make a new worker then."""
+        if self._is_stopped or self._transport is not None:
+            was = "stopped" if self._is_stopped else "started"
+            raise LocalProtocolError(f"the worker was {was} before; make a new one")
+        loop = self._loop = asyncio.get_running_loop()
+        config, clock = self._config, LoopClock(loop)
+        transport = self._transport = KafkaTransport(
+            config.bootstrap_servers, config.group_id, connection_options(config), clock
+        )
+        try:
+            self._opening = loop.create_task(transport.bootstrap(), name="kip848-worker-opens")
+            await asyncio.wait([self._opening])
+            self._require_not_stopped()
+            _require_groups_of_workers(self._opening.result())
+            driving = self._driving = self._new_driving(transport, clock)
+            self._task = loop.create_task(driving.run(), name="kip848-worker")
+            await driving.begun()
+            self._require_not_stopped()
+        except BaseException:
+            await self.stop()
+            raise
+        driving.post(JoinRequested(self._configuration))
+
+    def _require_not_stopped(self) -> None:
+        if self._is_stopped:
+            raise LocalProtocolError("the worker is stopped")
+
+    def _new_driving(self, transport: KafkaTransport, clock: LoopClock) -> Driving:
+        config = self._config
+        settings = WorkerSettings(
+            url=config.rest_advertised_url,
+            assignors=self._offers,
+            instance_id=config.group_instance_id,
+            rebalance_timeout_ms=config.rebalance_timeout_ms,
+            session_timeout_ms=config.session_timeout_ms,
+            task_shutdown_graceful_timeout_ms=config.task_shutdown_graceful_timeout_ms,
+            request_timeout_ms=config.request_timeout_ms,
+            retry_backoff_ms=config.retry_backoff_ms,
+            retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),
+        )
+        member_id = new_member_id()
+        group_id = GroupId(config.group_id)
+        fields = {"group_id": group_id, "client_id": config.client_id, "member_id": member_id}
+        return Driving(
+            WorkerCore(settings, member_id, jittered),
+            WorkerRequests(group_id, member_id, transport, fields),
+            self._listener,
+            self._assignors,
+            clock,
+            fields,
+            stop_ms=config.task_shutdown_graceful_timeout_ms,
+            start_ms=config.rebalance_timeout_ms,
+        )
+
+    async def run(self) -> None:
+        """Return when the worker is stopped. Raises the error that ended it."""
+        driving, task = self._running()
+        while not task.done():
+            if driving.fatal is not None:
+                raise driving.fatal
+            await driving.stepped()
+        if not self._is_stopped:
+            task.result()
+
+    def reconfigure(self, connectors: Mapping[str, int | ConnectorTasks], *, version: int) -> None:
+        """There is something else to run. The group computes anew where the connectors or their
+        tasks have changed. Raises ``ConfigError`` for a version that is not newer."""
+        driving, _ = self._running()
+        self._require_not_stopped()
+        new, old = _configuration(connectors, version), self._configuration
+        if version <= old.offset:
+            raise ConfigError(f"version = {version}: the worker knows version {old.offset} already")
+        self._configuration = new
+        driving.post(ConfigurationRead(new))
+        if new.connectors != old.connectors:
+            driving.post(RebalanceRequested(RebalanceReason.CONFIGURATION_CHANGED))
+
+    async def stop(self) -> None:
+        """Stop what runs here, leave the group, disconnect. Runs to its end even if the caller is
+        cancelled; calling it again waits for the end. Raises ``LocalProtocolError`` in a method of
+        the listener, which it would wait for."""
+        if self._driving is not None:
+            self._running()  # here, and not in another loop
+            if self._driving.in_listener:
+                raise LocalProtocolError(
+                    "stop() would wait for the listener that calls it; stop from another task"
+                )
+        self._is_stopped = True
+        if self._closing is None:
+            self._closing = Closing(
+                (self._give_up_opening, self._leave, self._end, self._disconnect)
+            )
+        await self._closing.finish()
+
+    async def _give_up_opening(self) -> None:
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.wait([self._opening])
+
+    async def _leave(self) -> None:
+        driving, task = self._driving, self._task
+        if driving is None or task is None or task.done() or driving.core.closed:
+            return
+        patience_ms = self._config.task_shutdown_graceful_timeout_ms + 1_000
+        deadline_ms = LoopClock(asyncio.get_running_loop()).now_ms() + patience_ms
+        driving.post(LeaveRequested(LeaveMode.DEFAULT, deadline_ms, final=True))
+        await driving.left()
+
+    async def _end(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _disconnect(self) -> None:
+        if self._transport is not None:
+            await self._transport.close(LocalProtocolError("the worker is stopped"))
+
+    def _running(self) -> tuple[Driving, asyncio.Task[None]]:
+        if self._driving is None or self._task is None:
+            raise LocalProtocolError("the worker is not started; await start(), or use async with")
+        if self._loop is not _running_loop():
+            raise LocalProtocolError(
+                "this worker was started in another event loop (or thread); call it there, from a "
+                "thread by asyncio.run_coroutine_threadsafe"
+            )
+        return self._driving, self._task
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+
+def _require_groups_of_workers(link: Link) -> None:
+    if _HEARTBEAT.key not in link.offered:
+        raise unsupported(f"broker {link.host}:{link.port}")
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _configuration(connectors: Mapping[str, int | ConnectorTasks], version: int) -> Configuration:
+    """Checked. Raises ``ConfigError``."""
+    if type(cast("Any", version)) is not int or not 0 <= version <= _INT64_MAX:
+        raise ConfigError(f"version = {shown(version)}: expected a number from 0")
+    if not isinstance(cast("Any", connectors), Mapping):
+        raise ConfigError(f"connectors = {shown(connectors)}: expected tasks by connector")
+    found: dict[str, ConnectorTasks] = {}
+    for name, tasks in cast("Mapping[Any, Any]", connectors).items():
+        if not isinstance(name, str) or not name:
+            raise ConfigError(f"connector {shown(name)}: expected a name")
+        try:
+            checked_for_the_wire(name)
+        except ValueError as err:
+            raise ConfigError(f"connector {shown(name)}: {err}") from err
+        given = tasks if isinstance(tasks, ConnectorTasks) else ConnectorTasks(tasks)
+        for number in (given.count, given.generation):
+            if type(number) is not int or not 0 <= number <= _INT32_MAX:
+                raise ConfigError(f"tasks of {name} = {shown(tasks)}: expected how many, 0 or more")
+        found[name] = given
+    return Configuration(version, MappingProxyType(found))
