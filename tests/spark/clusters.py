@@ -24,6 +24,7 @@ from kip848_client.cli.pipeline._books import Verdict
 from kip848_client.cli.pipeline._demo import _BROKER, _PARTITIONS, _TOPIC, Demo
 from kip848_client.cli.pipeline._driver import Driver
 from mock_coordinator import MockBroker
+from tests.spark.jvm import SHORT_LIVED
 from tests.support.spark_cluster import StandaloneCluster, python_without_package
 
 __all__ = ["LOCAL", "run"]
@@ -31,6 +32,7 @@ __all__ = ["LOCAL", "run"]
 PAGE: Final = Path(__file__).parents[2] / "docs" / "how-to" / "spark-clusters.md"
 LOCAL: Final = "local-cluster[2,1,1024]"
 _EXECUTOR: Final = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+_JAVA_OPTIONS: Final = "spark.executor.defaultJavaOptions"
 _PAUSE_S: Final = 4.0
 """A kill comes within so many seconds after the batch that followed the last one."""
 _BATCHES: Final = 2
@@ -70,6 +72,8 @@ class _Lost(Demo):
             text += "\n".join(["[run.spark]", *said, ""])
         else:
             text += _of_the_page()
+        # the last section is that of Spark's settings
+        text += f"{json.dumps(_JAVA_OPTIONS)} = {json.dumps(' '.join(SHORT_LIVED))}\n"
         file.write_text(text)
 
     async def _story(self) -> None:

@@ -11,13 +11,27 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.spark import jvm
 from tests.spark.books import Books
+from tests.support.pytest_everything import is_everything
 from tests.support.pytest_kafka import skip_without_kafka
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.support.real_kafka import RealKafka
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _short_lived_jvms(pytestconfig: pytest.Config) -> Iterator[None]:
+    """Also of the programs that tests begin."""
+    if shutil.which("java") is None:
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        for name, text in jvm.environment(may_make=is_everything(pytestconfig)).items():
+            patch.setenv(name, text)
+        yield
 
 
 @pytest.fixture(scope="session")

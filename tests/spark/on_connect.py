@@ -1,19 +1,27 @@
 """A client of Spark Connect, which is a process of its own: one has sessions of one kind.
-``python -m tests.spark.on_connect sc://HOST:PORT BOOTSTRAP FOLDER`` prints what came of it as JSON.
+``python -m tests.spark.on_connect sc://HOST:PORT BOOTSTRAP FOLDER`` prints what came of it as JSON;
+when that takes too long, where its threads are.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from unittest.mock import patch
 
 from pyspark.sql import SparkSession
 
 from kip848_client.spark import Pipeline, QueryControl, register
 from tests.spark.streams import source, to_parquet
+
+_LATE_S: Final = 0.5
+_PATIENCE_S: Final = 200.0
 
 
 def _batch(spark: SparkSession, bootstrap: str, _folder: Path) -> Any:
@@ -44,8 +52,23 @@ def _control(spark: SparkSession, bootstrap: str, folder: Path) -> Any:
     while not query.recentProgress:  # until it has its batch
         query.awaitTermination(1)
     has = control.status()["partitions"]
-    control.stop()
+    with _late(spark):
+        control.stop()
     return [has, query.isActive]
+
+
+@contextmanager
+def _late(spark: SparkSession) -> Generator[None]:
+    """A busy machine: the client's commands take a while, and events come meanwhile."""
+    client: Any = spark.client
+    execute = client.execute_command
+
+    def execute_late(*arguments: Any, **said: Any) -> Any:
+        time.sleep(_LATE_S)
+        return execute(*arguments, **said)
+
+    with patch.object(client, "execute_command", execute_late):
+        yield
 
 
 def _pipeline(spark: SparkSession, bootstrap: str, folder: Path) -> Any:
@@ -73,6 +96,7 @@ _ALL: tuple[Callable[[SparkSession, str, Path], Any], ...] = (
 
 
 def _main() -> None:
+    faulthandler.dump_traceback_later(_PATIENCE_S, exit=True)
     url, bootstrap, folder = sys.argv[1:]
     spark = SparkSession.builder.remote(url).getOrCreate()
     register(spark)
@@ -83,6 +107,7 @@ def _main() -> None:
         except Exception as err:  # noqa: BLE001  # it is what is asked for
             said[each.__name__.strip("_")] = f"{type(err).__name__}: {err}"
     sys.stdout.write(json.dumps(said) + "\n")
+    sys.stdout.flush()  # the rest of the patience is for the client's threads to end
 
 
 if __name__ == "__main__":

@@ -66,6 +66,8 @@ def kill(process: subprocess.Popen[str]) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(each, signal.SIGKILL)
     process.wait()
+    if process.stdout is not None:  # else the collector closes it amid another test, with a warning
+        process.stdout.close()
 
 
 def _of_session(number: int) -> list[int]:

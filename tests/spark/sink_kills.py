@@ -48,10 +48,7 @@ def play(spark: SparkSession, bootstrap: str, kills: int, seed: int) -> str:
                 time.sleep(chance.uniform(1, 9))
                 programs.kill(process)
             print(f"kill {kill + 1}", flush=True)
-        with programs.start(
-            "tests.spark.sink_kills", "--query", bootstrap, folder, "end"
-        ) as process:
-            assert process.wait(_END_S) == 0
+        assert _begin(spark, bootstrap, folder, "end").awaitTermination(_END_S)
     found = committed_values(bootstrap, "b", 2)
     wanted = sorted(b"%d" % number for number in range(produced))
     assert len(found) == len(set(found)), f"{len(found) - len(set(found))} rows are there twice"

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from mock_coordinator.threaded import BrokerThread
+from tests.spark.books import until
 from tests.spark.sink_kills import play
+from tests.spark.streams import source
 from tests.unit.spark._committed import committed_values
+from tests.unit.spark._writing import open_transactions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 pytestmark = [
     pytest.mark.foreign,
@@ -21,6 +26,8 @@ pytestmark = [
     # Spark's own: sockets to its JVM are closed by the collector
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
+
+PAUSE_S = 0.05
 
 
 def test_a_stream_that_repeats_a_batch_writes_each_row_once(
@@ -60,6 +67,44 @@ def test_a_stream_that_repeats_a_batch_writes_each_row_once(
     assert last >= 1
     assert (checkpoint / "commits" / f"{last}").exists(), "the batch was not repeated"
     assert committed_values(mock_broker.bootstrap, "b", 2) == wanted
+
+
+def test_a_second_driver_with_the_same_transactional_id_takes_over(
+    spark: SparkSession, mock_broker: BrokerThread, tmp_path: Path
+) -> None:
+    from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know it by
+
+    to = {"kafka.bootstrap.servers": mock_broker.bootstrap}
+    once = {**to, "kafka.transactional.id": "one"}
+    held = tmp_path / "held"
+
+    def hold(partition: int) -> int:
+        while held.exists() and partition == 1:
+            time.sleep(PAUSE_S)
+        return partition
+
+    def begin(**trigger: bool | str) -> StreamingQuery:
+        frame = source(spark, mock_broker.bootstrap, tasks="2")
+        by = F.udf(hold, "int", useArrow=False)("partition").alias("by")
+        writer = frame.select("value", F.lit("b").alias("topic"), by).writeStream
+        writer = writer.format("kip848").options(**once)
+        chosen: Any = trigger  # its overloads take one of them each
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        return writer.trigger(**chosen).start()
+
+    for number in range(2):
+        mock_broker.produce("a", b"%d" % number, partition=number)
+    held.touch()
+    first = begin(processingTime="0 seconds")
+    until(lambda: open_transactions(mock_broker.bootstrap))  # one task has written
+    rows = spark.range(2, 4, 1, 1).selectExpr("cast(id as string) value", "'b' topic")
+    rows.write.format("kip848").options(**once).mode("append").save()
+    held.unlink()
+    with pytest.raises(Exception, match=r"another query has the same kafka\.tra"):
+        first.awaitTermination(120)
+    assert committed_values(mock_broker.bootstrap, "b", 2) == [b"2", b"3"]
+    assert begin(availableNow=True).awaitTermination(120)
+    assert committed_values(mock_broker.bootstrap, "b", 2) == [b"0", b"1", b"2", b"3"]
 
 
 def test_what_cannot_be_written_is_told_and_nothing_of_it_is_there(

@@ -24,6 +24,7 @@ from kip848_client._types import TopicPartition
 from kip848_client.admin import Admin
 from kip848_client.config import CLIENT_PROPERTIES, client_settings
 from kip848_client.errors import ConfigError, Kip848Error, RequestTimedOut
+from kip848_client.spark._listening import listen
 from kip848_client.spark._loop import LoopThread
 from kip848_client.spark._progress import lag_between, positions_of
 
@@ -71,7 +72,6 @@ class GroupOffsets(StreamingQueryListener):
         }
         Admin(**self._settings)  # what is wrong is said here, not in the loop
         self._query = query
-        self._streams = spark.streams
         self._done: Mapping[TopicPartition, int] = {}
         self._latest: Mapping[TopicPartition, int] = {}
         self._told: Mapping[TopicPartition, int] = {}
@@ -84,7 +84,7 @@ class GroupOffsets(StreamingQueryListener):
         self._lock = threading.Lock()
         """Progress is told by a thread of Spark's."""
         self._loop.begin(self._keep_telling())
-        self._streams.addListener(self)
+        self._end_listening = listen(spark, query, self)
 
     def __enter__(self) -> GroupOffsets:
         return self
@@ -112,7 +112,7 @@ class GroupOffsets(StreamingQueryListener):
                 if last is not None:  # listeners hear of it later than the query's end
                     self._take(last)
         with suppress(Py4JError, OSError):
-            self._streams.removeListener(self)
+            self._end_listening()
         try:
             self._loop.call(self._settled.wait(), int(timeout_s * 1000))
         except RequestTimedOut:

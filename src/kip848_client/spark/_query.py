@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from kip848_client.errors import Kip848Error, TransportError
 from kip848_client.spark._control import ask
+from kip848_client.spark._listening import listen
 
 __all__ = ["QueryControl"]
 
@@ -40,10 +41,9 @@ class QueryControl(StreamingQueryListener):
     """
 
     def __init__(self, spark: SparkSession, query: StreamingQuery, path: str) -> None:
-        self._streams = spark.streams
         self._query = query
         self._path = path
-        self._streams.addListener(self)
+        self._end_listening = listen(spark, query, self)
 
     def status(self, timeout_s: float = 60.0) -> dict[str, Any]:
         """What the source says of itself: ``ownership``, ``batch`` (that Spark has in hand),
@@ -64,7 +64,7 @@ class QueryControl(StreamingQueryListener):
 
     def close(self) -> None:
         """Listen no more."""
-        self._streams.removeListener(self)
+        self._end_listening()
 
     def _ask(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         """A source listens some seconds after its query has begun: it is waited for."""

@@ -417,6 +417,27 @@ def test_a_second_driver_with_the_same_instance_id_is_told(
     assert _committed(mock_broker) == {0: 3, 1: 3, 2: 3}
 
 
+def test_a_restart_with_an_instance_id_keeps_its_partitions(
+    mock_broker: BrokerThread, begin: Begin
+) -> None:
+    """Others get none while it is away, although it has left: no default for a query that ends."""
+
+    def target() -> dict[int, int]:
+        found = mock_broker.snapshot("g")
+        assert found is not None
+        return {each.epoch: sum(map(len, each.target.values())) for each in found.members.values()}
+
+    _produce(mock_broker, 9)
+    query = begin(kafka_group_id="g", kafka_group_instance_id="one")
+    query.run()
+    [epoch] = target()
+    query.runner.close()
+    assert target() == {-2: 3}
+    query.restart()
+    query.run()
+    assert target() == {epoch: 3}, "the group has not noticed"
+
+
 def test_a_topic_that_is_not_there_is_named(begin: Begin) -> None:
     query = begin(subscribe="missing")
     with pytest.raises(Exception, match="missing"):
