@@ -19,6 +19,7 @@ from kip848_client.errors import ConfigError
 __all__ = ["COMMANDS", "main", "parser_for"]
 
 COMMANDS: Final[dict[str, str]] = {
+    "connect": "watch workers of a Connect group: one joins, one is killed, one bounces",
     "demo": "watch a consumer group at work: members join, leave, crash and come back",
     "groups": "list, describe, reset, delete and watch consumer groups",
     "mock": "run a Kafka broker for tests, with a KIP-848 group coordinator",

@@ -151,6 +151,10 @@ class WorkerCore:
         """Where to reach it."""
         return self._said.leader_url
 
+    def remaining_delay_ms(self, now_ms: int) -> int:
+        """What is left of the delay that the newest assignment announced; 0 for none."""
+        return self._scheduled.remaining_ms(now_ms)
+
     @property
     def deadline_ms(self) -> int | None:
         """When to deliver ``TimerFired`` if nothing happens before; ``None`` for never."""

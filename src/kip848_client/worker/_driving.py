@@ -121,6 +121,11 @@ class Driving:
             pass
 
     @property
+    def remaining_delay_ms(self) -> int:
+        """What is left of the delay that the newest assignment announced."""
+        return self.core.remaining_delay_ms(self._clock.now_ms())
+
+    @property
     def in_listener(self) -> bool:
         """Whether a method of the listener is asking."""
         return self._in_listener is not None and asyncio.current_task() is self._in_listener

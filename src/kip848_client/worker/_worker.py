@@ -116,6 +116,12 @@ class Worker:
         """Where the worker is reached that computed the newest assignment."""
         return "" if self._driving is None else self._driving.core.leader_url
 
+    @property
+    def remaining_delay_ms(self) -> int:
+        """In how many milliseconds the group is computed anew, because the newest assignment keeps
+        items for workers that may return; 0 if it keeps none."""
+        return 0 if self._driving is None else self._driving.remaining_delay_ms
+
     # -- life --------------------------------------------------------------------------------
 
     async def start(self) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from io import StringIO
 
-from kip848_client.cli.demo._board import Row, Screen, verdict_text
+from kip848_client.cli._screen import Screen
+from kip848_client.cli.demo._board import Row, table, verdict_text
 from kip848_client.cli.demo._tally import Verdict
 
 A = Row("A", "STABLE", 3, (0, 1), 120)
@@ -12,7 +13,7 @@ A = Row("A", "STABLE", 3, (0, 1), 120)
 
 def test_plain_lines_tell_only_what_changed() -> None:
     out = StringIO()
-    screen = Screen(out, live=False)
+    screen = Screen(out, table, live=False)
     screen.draw(1.0, [A], "footer")
     screen.draw(1.2, [A], "footer")
     screen.draw(1.4, [Row("A", "STABLE", 4, (0,), 130)], "footer")
@@ -26,7 +27,7 @@ def test_plain_lines_tell_only_what_changed() -> None:
 
 def test_a_terminal_is_redrawn_in_place() -> None:
     out = StringIO()
-    screen = Screen(out, live=True)
+    screen = Screen(out, table, live=True)
     screen.draw(1.0, [A], "footer")
     height = out.getvalue().count("\n")
     screen.news(1.1, "B joins")

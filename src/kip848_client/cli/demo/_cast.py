@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
+from kip848_client.cli._children import Child
 from kip848_client.cli.demo._board import Row
 
 __all__ = ["Player"]
-
-_FAREWELL_S: Final = 5.0
 
 
 class Player:
@@ -28,8 +25,7 @@ class Player:
         self._epoch: int | None = None
         self._partitions: tuple[int, ...] = ()
         self._consumed = 0
-        self._process: asyncio.subprocess.Process | None = None
-        self._listening: asyncio.Task[None] | None = None
+        self._child = Child("kip848_client.cli.demo", self._hear)
         self._settled = asyncio.Event()  # in the group, or failed
 
     async def enter(self, bootstrap: str, topic: str, group: str, events: str | None) -> None:
@@ -37,16 +33,8 @@ class Player:
         self._state = "starting"
         self._settled.clear()
         recorded = () if events is None else ("--events", events)
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "kip848_client.cli.demo",
-            *("--name", self.name, "--bootstrap", bootstrap, "--topic", topic, "--group", group),
-            *recorded,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-        )
-        self._listening = asyncio.get_running_loop().create_task(self._listen(self._process))
+        place = ("--bootstrap", bootstrap, "--topic", topic, "--group", group)
+        await self._child.start("--name", self.name, *place, *recorded)
 
     async def joined(self, within_s: float) -> None:
         """Return when it is in the group, or will not be: it has failed, or the time is over."""
@@ -55,41 +43,21 @@ class Player:
 
     async def leave(self) -> None:
         """Let it commit and leave the group; kill it when it does not."""
-        if self._process is None or self._process.stdin is None:
-            return
-        self._process.stdin.close()
-        try:
-            await asyncio.wait_for(self._process.wait(), _FAREWELL_S)
-        except TimeoutError:
-            self._process.kill()
-        await self._ended("left")
+        if await self._child.end():
+            self._ended("left")
 
     async def crash(self) -> None:
         """Kill it (SIGKILL): it cannot commit, leave, or close its connections politely."""
-        if self._process is None:
-            return
-        self._process.kill()
-        await self._process.wait()
-        await self._ended("killed")
+        if await self._child.kill():
+            self._ended("killed")
 
     @property
     def row(self) -> Row:
         """The member as the board shows it."""
         return Row(self.name, self._state, self._epoch, self._partitions, self._consumed)
 
-    async def _ended(self, how: str) -> None:
-        if self._listening is not None:
-            await self._listening  # what it said before its end still counts
-        self._process = None
+    def _ended(self, how: str) -> None:
         self._state, self._epoch, self._partitions = how, None, ()
-
-    async def _listen(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdout is not None
-        async for line in process.stdout:
-            try:
-                self._hear(json.loads(line))
-            except ValueError:
-                continue  # a line cut short by the kill
 
     def _hear(self, said: dict[str, Any]) -> None:
         if "records" in said:
@@ -97,7 +65,7 @@ class Player:
                 self._consumed += len(offsets)
                 self._on_records(int(partition), offsets)
         elif "error" in said:
-            self.error = said["error"]
+            self.error = self.error or said["error"]
             self._state = "failed"
             self._settled.set()
         else:

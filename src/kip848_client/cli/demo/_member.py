@@ -9,29 +9,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import logging
-import sys
 from contextlib import AsyncExitStack
 from typing import Any
 
 from kip848_client import Consumer, Kip848Error
+from kip848_client.cli._children import farewell, say
 from kip848_client.recording import recording
 
 __all__ = ["main"]
-
-
-def _say(message: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
-
-
-async def _farewell() -> None:
-    """Wait until standard input ends, which is also what a dead parent looks like."""
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    await reader.read()
 
 
 class _Reporter:
@@ -53,7 +39,7 @@ class _Reporter:
         }
         if now != self._said:
             self._said = now
-            _say(now)
+            say(now)
 
 
 async def _consume(consumer: Consumer[bytes | None, bytes | None], reporter: _Reporter) -> None:
@@ -61,7 +47,7 @@ async def _consume(consumer: Consumer[bytes | None, bytes | None], reporter: _Re
         batches = await consumer.getmany(timeout_ms=100)
         records = {tp.partition: [record.offset for record in got] for tp, got in batches.items()}
         if records:
-            _say({"records": records})
+            say({"records": records})
         reporter.state()
 
 
@@ -79,7 +65,7 @@ async def _run(options: argparse.Namespace) -> None:
             await stack.enter_async_context(recording(consumer, options.events))
         await stack.enter_async_context(consumer)
         consuming = asyncio.ensure_future(_consume(consumer, _Reporter(consumer)))
-        leaving = asyncio.ensure_future(_farewell())
+        leaving = asyncio.ensure_future(farewell())
         done, _ = await asyncio.wait({consuming, leaving}, return_when=asyncio.FIRST_COMPLETED)
         consuming.cancel()
         if consuming in done:
@@ -96,6 +82,6 @@ def main(argv: list[str] | None = None) -> int:
     try:
         asyncio.run(_run(parser.parse_args(argv)))
     except Kip848Error as err:
-        _say({"error": str(err)})
+        say({"error": str(err)})
         return 1
     return 0

@@ -11,8 +11,9 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import Final, TextIO
 
+from kip848_client.cli._screen import Screen
 from kip848_client.cli.demo._admin import Admin
-from kip848_client.cli.demo._board import Screen, verdict_text
+from kip848_client.cli.demo._board import Row, table, verdict_text
 from kip848_client.cli.demo._cast import Player
 from kip848_client.cli.demo._story import (
     JOINS_WITHIN_S,
@@ -57,7 +58,7 @@ class _Performance:
     """One run of the story."""
 
     def __init__(
-        self, bootstrap: str, screen: Screen, *, embedded: bool, events: str | None
+        self, bootstrap: str, screen: Screen[Row], *, embedded: bool, events: str | None
     ) -> None:
         mark = secrets.token_hex(4)
         self.topic, self.group = f"kip848-demo-{mark}", f"kip848-demo-{mark}"
@@ -157,7 +158,7 @@ class _Performance:
 
 
 async def _play(bootstrap: str | None, events: str | None, out: TextIO) -> int:
-    screen = Screen(out, live=out.isatty())
+    screen = Screen(out, table, live=out.isatty())
     async with _stage(bootstrap, events) as where:
         who = "the embedded coordinator" if bootstrap is None else "a real broker"
         screen.news(0.0, f"on {who} at {where}: one group, {_PARTITIONS} partitions")

@@ -1,0 +1,66 @@
+"""The books of ``kip848 connect demo``: what they call a move, lost, and twice."""
+
+from __future__ import annotations
+
+from kip848_client.cli.connect._board import Row, footer, table, verdict_text
+from kip848_client.cli.connect._tally import Tally
+
+
+def moved(back_s: float) -> Tally:
+    """``a`` runs at W1 until 5, and from ``back_s`` at W2; ``a-0`` stays."""
+    tally = Tally(("a", "a-0"))
+    for item in ("a", "a-0"):
+        tally.started("W1", item, 1.0)
+    tally.started("W2", "a", back_s)  # may be heard before the stop
+    tally.stopped("W1", "a", 5.0)
+    return tally
+
+
+def test_an_item_that_is_stopped_before_it_is_started_elsewhere_has_moved() -> None:
+    verdict = moved(6.5).verdict()
+    assert verdict.good
+    assert (verdict.configured, verdict.running_once, verdict.moves) == (2, 2, 1)
+    assert verdict.rest_s == 1.5
+    said = verdict_text(verdict)
+    assert said.startswith("configured 2  running once 2  ran twice 0  lost 0  moves 1\n")
+    assert "ok: every item runs" in said
+
+
+def test_an_item_that_is_started_before_it_is_stopped_elsewhere_ran_twice() -> None:
+    verdict = moved(4.5).verdict()
+    assert verdict.ran_twice == ("a",)
+    assert verdict_text(verdict).endswith("FAILED: ran twice: a")
+
+
+def test_what_ran_at_a_worker_that_is_gone_is_lost_until_it_runs_again() -> None:
+    tally = moved(6.0)
+    tally.gone("W1", 7.0)
+    assert (tally.nowhere, tally.of("W2"), tally.of("W1")) == (("a-0",), ("a",), ())
+    assert verdict_text(tally.verdict()).endswith("FAILED: lost: a-0")
+    tally.started("W1", "a-0", 8.0)
+    verdict = tally.verdict()
+    assert verdict.good
+    assert verdict.moves == 1  # back at its own worker is no move
+
+
+def test_two_workers_that_run_the_same_at_the_end() -> None:
+    tally = Tally(("a",))
+    tally.started("W1", "a", 1.0)
+    tally.started("W2", "a", 2.0)
+    assert tally.verdict().ran_twice == ("a",)
+
+
+def test_the_board() -> None:
+    row = Row("W1", "STABLE", 3, ("a", "a-0"))
+    assert row.plain() == "W1 STABLE generation 3 runs a, a-0"
+    assert Row("W2", "killed", None, ()).plain() == "W2 killed generation - runs nothing"
+    assert table([row], "below", ["news"])[2:] == [
+        "W1      STABLE                   3  a a-0",
+        "",
+        "below",
+        "",
+        "  news",
+    ]
+    assert footer(1.0, (), 0.0).endswith("everything runs")
+    assert footer(1.0, ("a",), 0.0).endswith("at rest: a")
+    assert footer(1.0, ("a",), 2.0).endswith("deferred, for 2.0 s more: a")
