@@ -62,27 +62,27 @@ def _has_committed(times: int) -> Callable[[MockBroker], bool]:
     return lambda broker: len(broker.requests("OffsetCommit")) >= times
 
 
-@pytest.mark.smoke
 @pytest.mark.foreign
+@pytest.mark.parametrize(
+    "ownership", [pytest.param("shared", marks=pytest.mark.smoke), "exclusive"]
+)
 def test_a_query_reads_all_and_its_group_has_no_lag(
-    spark: SparkSession, mock_broker: BrokerThread, tmp_path: Path
+    spark: SparkSession, mock_broker: BrokerThread, tmp_path: Path, ownership: str
 ) -> None:
     _produce(mock_broker, range(1_000))
-    for ownership in ("shared", "exclusive"):
-        folder = tmp_path / ownership
-        frame = source(
-            spark,
-            mock_broker.bootstrap,
-            kafka_group_id=ownership,
-            ownership=ownership,
-            maxOffsetsPerTrigger="600",
-        )
-        query = to_parquet(frame, folder, availableNow=True)
-        assert query.awaitTermination(120)
-        assert numbers_in(spark, folder) == list(range(1_000))
-        assert [p.numInputRows for p in query.recentProgress if p.numInputRows] == [600, 400]
-        assert _lag(mock_broker, ownership) == 0
-    mock_broker.wait_for(_nobody_in("shared"))
+    frame = source(
+        spark,
+        mock_broker.bootstrap,
+        kafka_group_id="g",
+        ownership=ownership,
+        maxOffsetsPerTrigger="600",
+    )
+    query = to_parquet(frame, tmp_path, availableNow=True)
+    assert query.awaitTermination(120)
+    assert numbers_in(spark, tmp_path) == list(range(1_000))
+    assert [p.numInputRows for p in query.recentProgress if p.numInputRows] == [600, 400]
+    assert _lag(mock_broker, "g") == 0
+    mock_broker.wait_for(_nobody_in("g"))
 
 
 @pytest.mark.foreign
