@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 
 from kip848_client.client_assignors import AssignorMetadata
-from kip848_client.connect import Computed, IncrementalCooperativeAssignor, WorkerGroup
+from kip848_client.connect import (
+    Computed,
+    IncrementalCooperativeAssignor,
+    NewWorkerAssignment,
+    WorkerGroup,
+)
 from kip848_client.errors import ConfigError, LocalProtocolError, ProtocolUnsupported
 from kip848_client.member import MemberState
 from kip848_client.worker import AssignedItem, ConnectorTasks, Worker
@@ -185,6 +190,49 @@ async def test_an_assignor_that_raises_costs_nobody_anything(
     assert "assign() raised RuntimeError: not today" in caplog.text
 
 
+async def test_an_assignor_that_never_returns_is_given_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Slow(IncrementalCooperativeAssignor):
+        is_first = True
+
+        async def assign(  # type: ignore[override]  # the protocol allows a coroutine
+            self, group: WorkerGroup, memory: object = None
+        ) -> Computed:
+            if self.is_first:
+                self.is_first = False
+                await asyncio.Event().wait()
+            return super().assign(group, memory)
+
+    async with group() as workers:
+        await workers.join("w1", assignors=(Slow(),), rebalance_timeout_ms=300)
+        await workers.until(lambda: workers.workers["w1"].assigned == ALL)
+    assert "was not installed within the rebalance timeout" in caplog.text
+
+
+async def test_what_an_assignor_does_when_told_holds_nobody_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    told: list[NewWorkerAssignment] = []
+
+    class Listening(IncrementalCooperativeAssignor):
+        async def on_assignment(  # type: ignore[override]  # the protocol allows a coroutine
+            self, assignment: NewWorkerAssignment
+        ) -> None:
+            told.append(assignment)
+            if len(told) == 1:
+                raise RuntimeError("cannot hear")
+            await asyncio.Event().wait()
+
+    async with group() as workers:
+        await workers.join("w1", assignors=(Listening(),), task_shutdown_graceful_timeout_ms=50)
+        await workers.until(lambda: workers.workers["w1"].assigned == ALL)
+    assert sorted(told[-1].items.connectors) == ["a", "b"]
+    assert len(told[-1].items.tasks) == 5
+    assert "on_assignment raised RuntimeError: cannot hear" in caplog.text
+    assert "on_assignment did not return within 50 ms and was cancelled" in caplog.text
+
+
 async def test_a_broker_without_such_groups_is_named() -> None:
     async with MockBroker(draft_protocols=False) as broker:
         worker = Worker({}, Items("w", {}), group_id="g", bootstrap_servers=broker.bootstrap)
@@ -219,6 +267,11 @@ async def test_what_cannot_be_meant_is_refused(arguments: Any, said: str) -> Non
         Worker(*arguments, group_id="g")
 
 
+class Talkative(IncrementalCooperativeAssignor):
+    def metadata(self) -> AssignorMetadata:
+        return AssignorMetadata(bytes(1_000_001), 2)
+
+
 class OfNoUse(IncrementalCooperativeAssignor):
     def metadata(self) -> AssignorMetadata:
         raise RuntimeError("nothing to say")
@@ -235,6 +288,7 @@ class OfNoUse(IncrementalCooperativeAssignor):
         ({"assignors": [object()]}, "is no ConnectAssignor"),
         ({"assignors": [IncrementalCooperativeAssignor()] * 2}, "two assignors of the name"),
         ({"assignors": [OfNoUse()]}, "raised RuntimeError: nothing to say"),
+        ({"assignors": [Talkative()]}, "says 1000001 bytes in its metadata"),
     ],
 )
 async def test_options_that_cannot_be_meant_are_refused(options: Any, said: str) -> None:

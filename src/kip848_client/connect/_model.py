@@ -112,9 +112,10 @@ class Computed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewWorkerAssignment:
-    """What ``on_assignment`` hears, once for each member epoch that brings something new.
+    """What ``on_assignment`` hears, whenever it is something new.
 
-    ``items`` is the target: some of it may still run at other workers.
+    ``items`` is what this worker shall run now: what still runs at others comes later, with another
+    call.
     """
 
     member_epoch: int
@@ -149,8 +150,7 @@ class ConnectAssignor(Protocol):
 
     def metadata(self) -> AssignorMetadata:
         """What this worker says to the assignor, beside its url and its place in the configuration:
-        ``data`` follows those, from version 1 on. A change, or a ``reason``, asks the group for a
-        new assignment. Must be quick."""
+        ``data`` follows those, from version 1 on. Asked once, when the worker is made."""
         ...
 
     def assign(self, group: WorkerGroup, memory: object) -> Computed | Awaitable[Computed]:
@@ -164,5 +164,6 @@ class ConnectAssignor(Protocol):
         ...
 
     def on_assignment(self, assignment: NewWorkerAssignment) -> Awaitable[None] | None:
-        """This worker has a new target."""
+        """This worker has a new assignment: called before the items of it are stopped and started,
+        which wait for it. What it raises is logged; it has the time that items have to stop."""
         ...

@@ -14,6 +14,7 @@ from kip848_client.worker._commands import (
     ReadConfiguration,
     StartItems,
     StopItems,
+    TellAssignors,
     WorkerCommand,
 )
 from kip848_client.worker._core import Output, WorkerCore
@@ -75,6 +76,7 @@ __all__ = [
     "StopItems",
     "TargetComputed",
     "TargetInstalled",
+    "TellAssignors",
     "Worker",
     "WorkerCommand",
     "WorkerCore",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kip848_client.connect import WorkerGroup
+from kip848_client.connect import NewWorkerAssignment, WorkerGroup
 from kip848_client.worker._model import AssignedItem, InstallableTarget
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "ReadConfiguration",
     "StartItems",
     "StopItems",
+    "TellAssignors",
     "WorkerCommand",
 ]
 
@@ -98,3 +99,11 @@ class InstallTarget(WorkerCommand):
     group_epoch: int
     target: InstallableTarget
     timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TellAssignors(WorkerCommand):
+    """Call ``on_assignment`` of each assignor, before what is stopped and started for it. No
+    answer."""
+
+    assignment: NewWorkerAssignment

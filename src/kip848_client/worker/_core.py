@@ -24,7 +24,7 @@ from typing import Final
 
 from kip848_client._backoff import backoff_ms
 from kip848_client._types import MemberId
-from kip848_client.connect import RebalanceReason, WorkerAssignment
+from kip848_client.connect import NewWorkerAssignment, RebalanceReason, WorkerAssignment
 from kip848_client.errors import LocalProtocolError, WireError
 from kip848_client.member import (
     AssignorNews,
@@ -53,7 +53,13 @@ from kip848_client.member import (
     Subscribed,
     TopicsResolved,
 )
-from kip848_client.worker._commands import ReadConfiguration, StartItems, StopItems, WorkerCommand
+from kip848_client.worker._commands import (
+    ReadConfiguration,
+    StartItems,
+    StopItems,
+    TellAssignors,
+    WorkerCommand,
+)
 from kip848_client.worker._computing import Answer, Computing
 from kip848_client.worker._events import (
     ConfigurationRead,
@@ -64,7 +70,7 @@ from kip848_client.worker._events import (
     WorkerEvent,
 )
 from kip848_client.worker._model import AssignedItem, Configuration, WorkerSettings
-from kip848_client.worker._partitions import items, topic_name
+from kip848_client.worker._partitions import items, plain, topic_name
 from kip848_client.worker._reasons import Offer
 from kip848_client.worker._scheduled import ScheduledRebalance
 
@@ -93,6 +99,8 @@ class WorkerCore:
         self._scheduled = ScheduledRebalance(member_id)
         self._said = _NO_ASSIGNMENT
         """What the assignor says with the newest assignment."""
+        self._told: NewWorkerAssignment | None = None
+        """What the assignors here were told last."""
         self._waiting: StartPartitions | None = None
         """What is started when the configuration is known."""
         self._configuration = Configuration()
@@ -243,6 +251,7 @@ class WorkerCore:
                 raise AssertionError("a worker has no offsets to commit")
             case Fenced():
                 self._scheduled.forget()
+                self._told = None
             case EpochChanged():
                 self._computing.note_epoch(command.member_epoch)
             case SendHeartbeat():
@@ -279,7 +288,18 @@ class WorkerCore:
     def _on_heard(self, heard: AssignorsHeard) -> None:
         news = heard.news
         self._hear_what_is_said(news)
+        self._tell_assignors(heard.member_epoch, news)
         self._computing.heard(self._now, heard.attempt, should_compute=news.should_compute)
+
+    def _tell_assignors(self, member_epoch: int, news: AssignorNews) -> None:
+        """The coordinator repeats an assignment until it is acknowledged: told once."""
+        if news.target is None:
+            return
+        delay_ms = self._said.delay_ms if news.metadata else 0
+        new = NewWorkerAssignment(member_epoch, plain(news.target), delay_ms, news.error)
+        if new != self._told:
+            self._told = new
+            self._out.append(TellAssignors(new))
 
     def _hear_what_is_said(self, news: AssignorNews) -> None:
         if news.target is None or not news.metadata:

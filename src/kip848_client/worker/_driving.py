@@ -37,6 +37,7 @@ from kip848_client.worker._commands import (
     ReadConfiguration,
     StartItems,
     StopItems,
+    TellAssignors,
 )
 from kip848_client.worker._core import Output, WorkerCore
 from kip848_client.worker._events import ItemsStarted, ItemsStopped, TargetComputed, WorkerEvent
@@ -164,6 +165,8 @@ class Driving:
                 start(self._stop, command)
             case StartItems():
                 start(self._start, command)
+            case TellAssignors():
+                start(self._tell_assignors, command)
             case _:
                 self._tell(command)
 
@@ -251,17 +254,20 @@ class Driving:
                 self._is_starting = False
         self.post(ItemsStarted(command.plan))
 
+    async def _tell_assignors(self, command: TellAssignors) -> None:
+        async with self._turn:
+            for each in self._assignors.values():
+                await self._call(each.on_assignment, command.assignment, self._stop_ms)
+
     def _cut_the_start(self) -> None:
         """Everything is to be stopped: what begins must not hold that up."""
         if self._is_starting and self._in_listener is not None:
             self._in_listener.cancel("all items are to be stopped")
 
-    async def _call(
-        self, method: Callable[[Any], Any], items: tuple[AssignedItem, ...], timeout_ms: int
-    ) -> None:
+    async def _call(self, method: Callable[[Any], Any], given: object, timeout_ms: int) -> None:
         name = getattr(method, "__qualname__", repr(method))
         failure = await call_hook(
-            lambda: method(items), name, timeout_ms, began=self._enter, leaves_alone=True
+            lambda: method(given), name, timeout_ms, began=self._enter, leaves_alone=True
         )
         self._in_listener = None
         if failure is not None:

@@ -11,12 +11,20 @@ from collections.abc import Iterable
 from typing import Final
 
 from kip848_client._types import TopicId
-from kip848_client.connect import ITSELF, connector_of, parts_of, resource_of, write_items
+from kip848_client.connect import (
+    ITSELF,
+    ConnectorTaskId,
+    Items,
+    connector_of,
+    parts_of,
+    resource_of,
+    write_items,
+)
 from kip848_client.member import AssignedPartition, Assignment, group_by_topic
 from kip848_client.wire.messages.connect_group import ConnectGroupItems
 from kip848_client.worker._model import AssignedItem
 
-__all__ = ["items", "partitions", "rows", "rows_of_items", "topic_name"]
+__all__ = ["items", "partitions", "plain", "rows", "rows_of_items", "topic_name"]
 
 _ITSELF_AS_PARTITION: Final = 0
 
@@ -56,6 +64,19 @@ def items(assigned: Iterable[AssignedPartition]) -> tuple[AssignedItem, ...]:
         task = ITSELF if generation == ITSELF else each.partition
         found.append(AssignedItem(connector, task, generation))
     return tuple(sorted(found, key=lambda item: (item.task != ITSELF, item)))
+
+
+def plain(assignment: Assignment) -> Items:
+    """What is assigned as assignors know it: without generations."""
+    connectors: list[str] = []
+    tasks: list[ConnectorTaskId] = []
+    for topic_id, numbers in assignment:
+        connector, generation = connector_of(topic_id)
+        if generation == ITSELF:
+            connectors.append(connector)
+        else:
+            tasks += (ConnectorTaskId(connector, number) for number in numbers)
+    return Items(tuple(sorted(connectors)), tuple(sorted(set(tasks))))
 
 
 def topic_name(topic_id: TopicId) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from kip848_client.worker import (
     ReadConfiguration,
     RebalanceRequested,
     StopItems,
+    TellAssignors,
 )
 from tests.unit.worker import _workers
 from tests.unit.worker._workers import connector, task
@@ -118,6 +120,10 @@ def test_the_wait_goes_on_with_another_worker_when_the_one_that_computes_is_kill
         (None, "expected Computed"),
         (Computed(TargetAssignment({})), "is forgotten"),
         (Computed(TargetAssignment({"nobody": _workers.plain({A})})), "there is no worker"),
+        (
+            Computed(TargetAssignment({"w1": _workers.plain(ALL), "w2": _workers.plain({A0})})),
+            "a-0 is given twice",
+        ),
     ],
 )
 def test_an_assignor_that_fails_costs_nobody_what_it_runs(instead: Any, said: str) -> None:
@@ -136,6 +142,26 @@ def test_an_assignor_that_fails_costs_nobody_what_it_runs(instead: Any, said: st
     assert said in told[0]
     installs = [each for w in group.workers.values() for each in w.all(InstallTarget)]
     assert installs[-2].target.error < 0 == installs[-1].target.error  # it was tried again
+    assert [each.assignment.error for each in group.workers["w1"].all(TellAssignors)][-2:] == [
+        -1,
+        0,
+    ]
+
+
+def test_assignors_are_told_of_each_assignment_once() -> None:
+    group = group_of("w1", "w2", "w3")
+    for worker in group.workers.values():
+        told = [each.assignment for each in worker.all(TellAssignors)]
+        assert told[-1].items == _workers.plain(worker.runs)
+        assert told[-1].delay_ms == 0
+        assert all(before != after for before, after in pairwise(told))
+    group.kill("w2")
+    group.run(60_000)
+    told = [each.assignment for each in group.workers["w1"].all(TellAssignors)]
+    assert told[-1].delay_ms == DELAY_MS
+    before = len(told)
+    group.run(20_000)
+    assert len(group.workers["w1"].all(TellAssignors)) == before  # heartbeats alone say nothing
 
 
 def test_an_assignor_that_always_fails_is_asked_more_and_more_rarely() -> None:
