@@ -22,6 +22,9 @@ from mock_coordinator.sim.producing.probes import PRODUCE_PROBES
 from mock_coordinator.sim.producing.world import ProduceResult, simulate_producing
 from mock_coordinator.sim.swarm import AnyParameters, Options, draw_options, with_changes
 from mock_coordinator.sim.verdict import Failure, Outcome
+from mock_coordinator.sim.workers.options import draw_worker_options
+from mock_coordinator.sim.workers.probes import WORKER_PROBES
+from mock_coordinator.sim.workers.world import WorkerResult, simulate_workers
 from mock_coordinator.sim.world import Result, simulate
 
 __all__ = ["configure", "main", "run", "seeds_of"]
@@ -71,6 +74,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     kinds.add_argument(
         "--exactly-once", action="store_true", help="play worlds of processors, not of groups"
     )
+    kinds.add_argument(
+        "--workers", action="store_true", help="play worlds of Connect workers, not of consumers"
+    )
     parser.add_argument("--trace", action="store_true", help="print every event")
     parser.add_argument(
         "--events",
@@ -89,7 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Play the seeds. Returns 0 when every one held and 1 when one did not; raises ``ConfigError``
     for a seed or an option that makes no sense."""
     changes = dict(_change(text) for text in arguments.set)
-    if arguments.events and (arguments.fetching or arguments.producing or arguments.exactly_once):
+    others = ("fetching", "producing", "exactly_once", "workers")
+    if arguments.events and any(getattr(arguments, each) for each in others):
         raise ConfigError("--events is for worlds of groups")
     seeds = seeds_of(arguments.seeds)
     if arguments.fetching:
@@ -103,6 +110,9 @@ def run(arguments: argparse.Namespace) -> int:
         lives = [with_changes(draw_process_options(seed), changes) for seed in seeds]
         summary = _Summary(PROCESS_PROBES, arguments)
         return summary.play(lives, simulate_exactly_once, _exactly_once_line)
+    if arguments.workers:
+        shifts = [with_changes(draw_worker_options(seed), changes) for seed in seeds]
+        return _Summary(WORKER_PROBES, arguments).play(shifts, simulate_workers, _workers_line)
     plans = [with_changes(draw_options(seed), changes) for seed in seeds]
     if arguments.events is not None:
         return _recorded(arguments, plans)
@@ -206,4 +216,13 @@ def _exactly_once_line(result: ProcessResult) -> str:
         f"order after {result.converged_ms / 1000:>5.1f} s  "
         f"{result.records:>6} of {result.written:>6} inputs  {result.committed:>4} of "
         f"{result.transactions:>4} transactions  {result.digest[:12]}"
+    )
+
+
+def _workers_line(result: WorkerResult) -> str:
+    return (
+        f"seed {result.options.seed:>6}  {result.options.profile}  "
+        f"{result.virtual_ms / 1000:>7.1f} virtual s  {result.events:>7} events  "
+        f"order after {result.converged_ms / 1000:>5.1f} s  {result.records:>5} starts  "
+        f"{result.moves:>3} moves where {result.ideal:>3} had to be  {result.digest[:12]}"
     )

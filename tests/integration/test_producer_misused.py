@@ -336,8 +336,10 @@ async def test_a_record_that_waited_does_not_get_into_the_next_transaction() -> 
             await go_on.wait()
         return value
 
+    # what is aborted has not been sent yet
+    settings = {"transactional_id": "x", "value_serializer": slow, "linger_ms": 10_000}
     async with MockBroker({"t": 1}) as broker:
-        async with running(broker, transactional_id="x", value_serializer=slow) as producer:
+        async with running(broker, **settings) as producer:
             await producer.begin_transaction()
             straggler = asyncio.create_task(producer.send("t", b"slow"))
             await producer.send("t", b"never")

@@ -17,6 +17,9 @@ from mock_coordinator.sim.exactly_once.world import simulate_exactly_once
 from mock_coordinator.sim.producing.options import draw_produce_options
 from mock_coordinator.sim.producing.probes import PRODUCE_PROBES
 from mock_coordinator.sim.producing.world import simulate_producing
+from mock_coordinator.sim.workers.options import draw_worker_options
+from mock_coordinator.sim.workers.probes import WORKER_PROBES
+from mock_coordinator.sim.workers.world import simulate_workers
 
 __all__ = ["few", "missing"]
 
@@ -60,6 +63,10 @@ def _process(seed: int) -> Mapping[str, int]:
     return simulate_exactly_once(draw_process_options(seed)).probes
 
 
+def _work(seed: int) -> Mapping[str, int]:
+    return simulate_workers(draw_worker_options(seed)).probes
+
+
 def _play(seed: int, world: Callable[[int], Mapping[str, int]]) -> Played:
     began = time.perf_counter()
     probes = world(seed)
@@ -69,7 +76,11 @@ def _play(seed: int, world: Callable[[int], Mapping[str, int]]) -> Played:
 
 def main(arguments: list[str]) -> None:
     """Print the seeds."""
-    worlds = {"producing": (_produce, PRODUCE_PROBES), "exactly-once": (_process, PROCESS_PROBES)}
+    worlds = {
+        "producing": (_produce, PRODUCE_PROBES),
+        "exactly-once": (_process, PROCESS_PROBES),
+        "workers": (_work, WORKER_PROBES),
+    }
     world, wanted = worlds[arguments[0]]
     played = [_play(seed, world) for seed in range(_SEEDS)]
     chosen = few(wanted, played)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
 from collections.abc import Awaitable, Callable, Iterable
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, Self
@@ -22,6 +21,7 @@ from aiokafka.protocol.metadata import MetadataRequest
 from kip848_client._aiokafka._carried import Carried
 from kip848_client._aiokafka._links import Link
 from kip848_client._aiokafka._transport import KafkaTransport
+from kip848_client._chance import CHANCE
 from kip848_client.errors import Kip848Error
 
 __all__ = ["LinkedClient"]
@@ -177,4 +177,4 @@ class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no typ
     def get_random_node(self) -> int | None:
         """A broker, if one is known."""
         nodes = [each.nodeId for each in self.cluster.brokers()]
-        return random.choice(nodes) if nodes else None
+        return CHANCE.choice(nodes) if nodes else None

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import random
 import weakref
 from collections.abc import Awaitable
 from contextvars import ContextVar
@@ -24,6 +23,7 @@ from aiokafka.errors import IllegalSaslStateError, UnsupportedSaslMechanismError
 from aiokafka.protocol.admin import SaslAuthenticateRequest, SaslHandShakeRequest
 
 from kip848_client._aiokafka._frames import FrameProtocol
+from kip848_client._chance import CHANCE
 from kip848_client._ports import ConnectionWatch
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, broker_error
@@ -109,7 +109,7 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
         answer = await pending
         lifetime_ms = getattr(answer, "session_lifetime_ms", 0)  # not in version 0
         if lifetime_ms > 0:
-            self._due_at_s = asked_at_s + lifetime_ms / 1000 * random.uniform(*_DUE_AFTER)
+            self._due_at_s = asked_at_s + lifetime_ms / 1000 * CHANCE.uniform(*_DUE_AFTER)
         return answer
 
     async def _do_sasl_handshake(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -13,6 +12,7 @@ from kip848_client._aiokafka._first_answer import FirstAnswer
 from kip848_client._aiokafka._first_server import first_to_connect
 from kip848_client._aiokafka._links import Link, LinkPool
 from kip848_client._bootstrap import bootstrap_addresses
+from kip848_client._chance import CHANCE
 from kip848_client._ports import ANY_VERSION, Clock, ConnectionWatch, NotSent, VersionLimits
 from kip848_client.errors import (
     CoordinatorUnavailable,
@@ -74,7 +74,7 @@ class KafkaTransport:
         """Connect to the first bootstrap server that answers. Raises ``BootstrapFailed`` that says
         for each server why not, ``BrokerError`` when our credentials are refused."""
         links = [self._links.to(*address) for address in self._servers]
-        random.shuffle(links)  # or all consumers would ask the first one
+        CHANCE.shuffle(links)  # or all consumers would ask the first one
         self._bootstrap = await first_to_connect(links)
         return self._bootstrap
 
@@ -247,10 +247,10 @@ class KafkaTransport:
         """Every broker worth asking: those that throttle us last, of the others connected ones
         first and the bootstrap servers last (KIP-899)."""
         links = [self._links.to(host, port) for host, port in self._nodes.values()]
-        random.shuffle(links)
+        CHANCE.shuffle(links)
         links.sort(key=lambda link: not link.is_open)
         servers = [self._links.to(*address) for address in self._servers]
-        random.shuffle(servers)
+        CHANCE.shuffle(servers)
         links += servers
         if self._bootstrap is not None and not self._nodes:
             links.insert(0, self._bootstrap)

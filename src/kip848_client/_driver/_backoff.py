@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from typing import Final
+
+from kip848_client._chance import CHANCE
 
 __all__ = ["Backoff", "jittered"]
 
@@ -15,7 +16,7 @@ _DOUBLINGS_MAX: Final = 30
 
 def jittered(pause_ms: int) -> int:
     """``pause_ms``, up to a fifth shorter or longer: many clients shall not ask in step."""
-    return round(pause_ms * random.uniform(1 - _JITTER, 1 + _JITTER))
+    return round(pause_ms * CHANCE.uniform(1 - _JITTER, 1 + _JITTER))
 
 
 class Backoff:

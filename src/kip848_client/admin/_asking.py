@@ -5,11 +5,11 @@ answered or the time is over. The rules are in ``_rounds``.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, Final, TypeVar
 
 from kip848_client._aiokafka._transport import KafkaTransport
+from kip848_client._chance import CHANCE
 from kip848_client._driver._backoff import Backoff
 from kip848_client._ports import ANY_VERSION, Clock, NotSent, VersionLimits
 from kip848_client._types import TopicPartition
@@ -213,7 +213,7 @@ class Asking:
             # Not the transport's "any": it would ask another broker by itself when an answer is
             # lost, and nobody would know that the first one may have done it.
             there = [each.node_id for each in await self.brokers(deadline_ms)]
-            anyone = random.choice([each for each in there if each not in in_vain] or there)
+            anyone = CHANCE.choice([each for each in there if each not in in_vain] or there)
             for each in targets:
                 rounds.found(each, anyone)
 

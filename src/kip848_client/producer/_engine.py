@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import threading
 from collections.abc import Callable
 from typing import Final
 
 from kip848_client._aiokafka._builder import builder_maker
 from kip848_client._aiokafka._transport import KafkaTransport
+from kip848_client._chance import CHANCE
 from kip848_client._clock import LoopClock
 from kip848_client._driver._backoff import Backoff, jittered
 from kip848_client._driver._closing import Closing
@@ -102,7 +102,7 @@ class Engine:
         self.core: Final = ProducerCore(
             produce_settings(config),
             jittered,
-            random.randrange,
+            CHANCE.randrange,
             builder_maker(config.compression_type),
         )
         self.topics: Final = TopicDirectory(

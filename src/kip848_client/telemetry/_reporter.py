@@ -10,12 +10,12 @@ import asyncio
 import base64
 import contextlib
 import logging
-import random
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from kip848_client._aiokafka._codec import CODECS_HERE, compressed
+from kip848_client._chance import CHANCE
 from kip848_client._driver._stepping import Stepping
 from kip848_client._ports import Clock, NotSent
 from kip848_client.errors import (
@@ -249,7 +249,7 @@ class Telemetry:
 
 
 def _spread(pause_ms: int) -> int:
-    return round(pause_ms * random.uniform(*_SPREAD))
+    return round(pause_ms * CHANCE.uniform(*_SPREAD))
 
 
 def telemetry_of(

@@ -102,6 +102,8 @@ class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
         self._held: _Held | None = None
         self._given = WorkerGroup(0, {}, {})
         """The group that the assignor was given."""
+        self._given_of = self._configuration
+        """What was configured then: a target is of that, whatever is read meanwhile."""
         self._memory: object = None
         self._tries = 0
         self.retry_ms: int | None = None
@@ -172,6 +174,7 @@ class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
             self._held = _Held(number, group, self._now + timeout_ms)
             self._emit(ReadConfiguration(newest))
             return
+        self._given_of = self._configuration
         self._given = WorkerGroup(
             group_epoch=group.group_epoch,
             workers=group.workers,
@@ -238,7 +241,7 @@ class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
         said = WorkerAssignment(
             leader=self._member_id,
             leader_url=self._worker.url,
-            config_offset=self._configuration.offset,
+            config_offset=self._given_of.offset,
             assigned=None if version else Items(),  # they travel beside it
             revoked=None,
             delay_ms=target.delay_ms,
@@ -249,7 +252,7 @@ class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
     def _items(self, items: Items) -> tuple[AssignedItem, ...]:
         found = [AssignedItem(connector) for connector in items.connectors]
         for connector, task in items.tasks:
-            generation = self._configuration.connectors[connector].generation
+            generation = self._given_of.connectors[connector].generation
             assert task != ITSELF, "a connector among tasks"
             found.append(AssignedItem(connector, task, generation))
         return tuple(found)

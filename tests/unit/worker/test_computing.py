@@ -201,6 +201,24 @@ def test_a_new_generation_of_tasks_replaces_the_old_one() -> None:
     assert running(group) == {A, B, B0, *(task("a", number, 2) for number in range(3))}
 
 
+def test_what_is_configured_while_an_assignor_computes_is_for_the_next_target() -> None:
+    """A connector is deleted, and another is configured anew, before there is a result."""
+    group = group_of("w1", "w2")
+    group.assignor = None  # the test says when there is a result
+    group.workers["w1"].feed(RebalanceRequested(RebalanceReason.WORKER_CHANGED))
+    group.run(100)
+    held = {name: set(worker.runs) for name, worker in group.workers.items()}
+    group.configuration = Configuration(2, {"a": ConnectorTasks(2, 2)})
+    for worker in group.workers.values():
+        worker.feed(ConfigurationRead(group.configuration))
+
+    group.assign(held)
+
+    runner = next(each for each in group.workers.values() if each.all(ComputeTarget))
+    rows = runner.all(InstallTarget)[-1].target.rows
+    assert {row.member_id: set(row.items) for row in rows} == held
+
+
 def test_what_a_worker_says_to_an_assignor_of_its_own_arrives() -> None:
     heard: list[bytes] = []
 

@@ -89,7 +89,7 @@ BUGS = {
         computing.test_what_a_killed_worker_ran_waits_for_it_and_then_goes_to_others,
     ),
     "tasks of all generations are the same": Bug(
-        Plant(Computing, "_items", "self._configuration.connectors[connector].generation", "1"),
+        Plant(Computing, "_items", "self._given_of.connectors[connector].generation", "1"),
         computing.test_a_new_generation_of_tasks_replaces_the_old_one,
     ),
     "connectors themselves get lost among tasks": Bug(
