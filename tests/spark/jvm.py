@@ -9,6 +9,7 @@ archive of what it has to load (``tests.support.class_archive``), with a quarter
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -29,7 +30,7 @@ __all__ = ["SHORT_LIVED", "environment"]
 SHORT_LIVED: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _ALL: Final = ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS")
 """Drivers and Connect's server; masters and workers."""
-_PATIENCE_S: Final = 240
+_PATIENCE_S: Final = 150
 
 
 def environment(*, may_make: bool) -> dict[str, str]:
@@ -39,16 +40,17 @@ def environment(*, may_make: bool) -> dict[str, str]:
         archive = _archive(Path(folder))
         if archive.is_missing and may_make:
             said = " ".join([*SHORT_LIVED, *archive.options()])
-            subprocess.run(
-                [sys.executable, "-W", "ignore", "-m", "tests.spark.jvm"],
-                env={**os.environ, "SPARK_SUBMIT_OPTS": said},
-                cwd=Path(__file__).parents[2],
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=_PATIENCE_S,
-                check=True,
-            )
-            archive.keep()
+            with contextlib.suppress(subprocess.SubprocessError):  # it is worth no more patience
+                subprocess.run(
+                    [sys.executable, "-W", "ignore", "-m", "tests.spark.jvm"],
+                    env={**os.environ, "SPARK_SUBMIT_OPTS": said},
+                    cwd=Path(__file__).parents[2],
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    timeout=_PATIENCE_S,
+                    check=True,
+                )
+                archive.keep()
             archive = _archive(Path(folder))
     words = [*SHORT_LIVED, *([] if archive.is_missing else archive.options())]
     return dict.fromkeys(_ALL, " ".join(words)) | {"SPARK_LAUNCHER_OPTS": " ".join(SHORT_LIVED)}
