@@ -22,6 +22,7 @@ __all__ = [
     "TopicView",
     "Transport",
     "VersionLimits",
+    "WaitingTransport",
     "WatchedConnection",
 ]
 
@@ -112,6 +113,17 @@ class Transport(Protocol):
     async def begin_anew(self) -> None:
         """Forget every broker and close every connection (KIP-1102): the next request goes to the
         bootstrap servers, whose names are resolved anew."""
+        ...
+
+
+class WaitingTransport(Transport, Protocol):
+    """One for members of classic groups."""
+
+    async def coordinator_that_waits(
+        self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int
+    ) -> Any:
+        """As ``coordinator``, on a connection of its own for requests that wait there for other
+        members: what follows them waits as long."""
         ...
 
 

@@ -235,7 +235,13 @@ async def test_what_an_assignor_does_when_told_holds_nobody_up(
 
 async def test_a_broker_without_such_groups_is_named() -> None:
     async with MockBroker(draft_protocols=False) as broker:
-        worker = Worker({}, Items("w", {}), group_id="g", bootstrap_servers=broker.bootstrap)
+        worker = Worker(
+            {},
+            Items("w", {}),
+            group_id="g",
+            bootstrap_servers=broker.bootstrap,
+            group_protocol="connect",
+        )
         with pytest.raises(ProtocolUnsupported, match="workers cannot share connectors there"):
             await worker.start()
 

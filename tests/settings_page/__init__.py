@@ -35,7 +35,7 @@ _FROM: Final = "ge"
 _ACCEPTED: Final = {
     "bootstrap_servers": "`str`, or a list of them",
     "acks": '`"all"`, `-1`, `1`, `0`',
-    "group_protocol": "`'consumer'`",
+    "ConsumerConfig.group_protocol": "`'consumer'`",
     "group_local_assignors": "a list of `ClientAssignor`",
     "assignors": "a list of `ConnectAssignor`",
     "metrics": "a `kip848_client.Metrics`",
@@ -90,8 +90,9 @@ def _declared(config: type[ClientConfig]) -> Iterator[tuple[str, str, str]]:
 
 
 def _accepted(config: type[ClientConfig], name: str, annotation: str) -> str:
-    if name in _ACCEPTED:
-        return _ACCEPTED[name]
+    for key in (f"{config.__name__}.{name}", name):
+        if key in _ACCEPTED:
+            return _ACCEPTED[key]
     for ours, plain in _PLAIN.items():
         annotation = annotation.replace(ours, plain)
     least = [getattr(each, _FROM, None) for each in config.model_fields[name].metadata]

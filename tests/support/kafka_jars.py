@@ -29,6 +29,7 @@ __all__ = [
     "TOOLS_VERSION",
     "KafkaUnavailableError",
     "chosen_jars",
+    "connect_libs",
     "find_java",
     "kafka_jar",
     "kafka_libs",
@@ -101,6 +102,15 @@ def kafka_libs(version: str) -> Path:
 def tools_libs() -> Path:
     """The folder with the jars of Kafka's command line tools. Raises ``KafkaUnavailableError``."""
     return _resolved(f"tools-{TOOLS_VERSION}", _kafka("kafka-tools", TOOLS_VERSION, ""))
+
+
+def connect_libs() -> Path:
+    """The folder with the jars of a Kafka Connect worker, and of connectors to and from files.
+    Raises ``KafkaUnavailableError``."""
+    wanted = (
+        _kafka(artifact, TOOLS_VERSION, "") for artifact in ("connect-runtime", "connect-file")
+    )
+    return _resolved(f"connect-worker-{TOOLS_VERSION}", "".join(wanted))
 
 
 def kafka_jar(version: str, artifact: str = "kafka-clients") -> Path:

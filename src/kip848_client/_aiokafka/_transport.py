@@ -55,6 +55,7 @@ class KafkaTransport:
         self._fetch_links = LinkPool(patient, clock)
         self._produce_links = LinkPool(options, clock)
         self._beside_links = LinkPool(options, clock)
+        self._waiting_links = LinkPool(options, clock)
         self._beside: Link | None = None
         self._bootstrap: Link | None = None
         self._nodes: dict[int, tuple[str, int]] = {}
@@ -127,7 +128,13 @@ class KafkaTransport:
 
     @property
     def _pools(self) -> tuple[LinkPool, ...]:
-        return (self._links, self._fetch_links, self._produce_links, self._beside_links)
+        return (
+            self._links,
+            self._fetch_links,
+            self._produce_links,
+            self._beside_links,
+            self._waiting_links,
+        )
 
     async def any_broker(
         self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int | None = None
@@ -208,6 +215,17 @@ class KafkaTransport:
                 f"the coordinator of group {self._group_id!r} is not known"
             )
         return await link.send(request, versions, timeout_ms or self._timeout_ms)
+
+    async def coordinator_that_waits(
+        self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int
+    ) -> Any:
+        link = self._coordinator
+        if link is None:
+            raise CoordinatorUnavailable(
+                f"the coordinator of group {self._group_id!r} is not known"
+            )
+        waiting = self._waiting_links.to(link.host, link.port)
+        return await waiting.send(request, versions, timeout_ms)
 
     @property
     def knows_coordinator(self) -> bool:

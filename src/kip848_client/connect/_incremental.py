@@ -200,6 +200,11 @@ class IncrementalCooperativeAssignor:
         self._returning = ReturningWorker(returning_worker)
         self._java_order = java_order
 
+    @property
+    def scheduled_rebalance_max_delay_ms(self) -> int:
+        """How long items wait for a worker that has left."""
+        return self._max_delay_ms
+
     def metadata(self) -> AssignorMetadata:
         """Nothing more than what every worker says."""
         return AssignorMetadata(version=self.maximum_version)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from kip848_client._driver._assignor_runs import AssignorRun
 from kip848_client._driver._hooks import call_hook
@@ -29,6 +29,8 @@ from kip848_client.member import (
     Severity,
     TimerFired,
 )
+from kip848_client.worker._classic_core import ClassicWorkerCore
+from kip848_client.worker._classic_messages import ClassicRequest
 from kip848_client.worker._commands import (
     AbandonComputation,
     ComputeTarget,
@@ -43,7 +45,6 @@ from kip848_client.worker._core import Output, WorkerCore
 from kip848_client.worker._events import ItemsStarted, ItemsStopped, TargetComputed, WorkerEvent
 from kip848_client.worker._listener import WorkerRebalanceListener
 from kip848_client.worker._model import AssignedItem
-from kip848_client.worker._requests import WorkerRequests
 
 __all__ = ["Driving"]
 
@@ -53,13 +54,29 @@ _LEAVE_GRACE_S: Final = 0.5
 """What the last leave gets to be written and answered."""
 
 
+class Requests(Protocol):
+    """Who sends what a core asks for."""
+
+    def forget_coordinator(self) -> None:
+        """The next request to the coordinator looks it up again."""
+        ...
+
+    async def find_coordinator(self, command: FindCoordinator) -> Event:
+        """FindCoordinator, to any broker."""
+        ...
+
+    async def ask(self, command: Any) -> Event | WorkerEvent:
+        """What a command of this core's protocol says, to the coordinator."""
+        ...
+
+
 class Driving:
     """Drives one worker core. Run ``run`` in a task; ``post`` events to it."""
 
     def __init__(
         self,
-        core: WorkerCore,
-        requests: WorkerRequests,
+        core: WorkerCore | ClassicWorkerCore,
+        requests: Requests,
         listener: WorkerRebalanceListener,
         assignors: Mapping[str, ConnectAssignor],
         clock: Clock,
@@ -144,17 +161,15 @@ class Driving:
             self._perform(command)
 
     def _perform(self, command: Output) -> None:
-        start, requests = self._steps.start, self._requests
+        start = self._steps.start
         match command:
             case SendHeartbeat():
                 self._heartbeats += 1
                 start(self._send_heartbeat, command)
             case FindCoordinator():
-                start(self._answer, requests.find_coordinator, command)
-            case PrepareTarget():
-                start(self._answer, requests.prepare, command)
-            case InstallTarget():
-                start(self._answer, requests.install, command)
+                start(self._answer, self._requests.find_coordinator, command)
+            case PrepareTarget() | InstallTarget() | ClassicRequest():
+                start(self._answer, self._requests.ask, command)
             case ComputeTarget():
                 start(self._answer, self._compute, command)
             case AbandonComputation():
@@ -214,7 +229,7 @@ class Driving:
 
     async def _send_heartbeat(self, command: SendHeartbeat) -> None:
         try:
-            answer = await self._requests.heartbeat(command)
+            answer = await self._requests.ask(command)
         finally:
             self._heartbeats -= 1
         self.post(answer)

@@ -64,6 +64,18 @@ class WorkerRequests:
         """The next request to the coordinator looks it up again."""
         self._transport.forget_coordinator()
 
+    async def ask(
+        self, command: SendHeartbeat | PrepareTarget | InstallTarget
+    ) -> Event | WorkerEvent:
+        """What the command says, to the coordinator."""
+        match command:
+            case SendHeartbeat():
+                return await self.heartbeat(command)
+            case PrepareTarget():
+                return await self.prepare(command)
+            case InstallTarget():
+                return await self.install(command)
+
     async def heartbeat(self, command: SendHeartbeat) -> Event:
         """ConnectGroupHeartbeat, to the coordinator that is known."""
         request = heartbeat_request(self._group_id, command.intent)

@@ -26,6 +26,14 @@ from kip848_client.connect import (
 from kip848_client.errors import ConfigError, LocalProtocolError
 from kip848_client.member import LeaveMode, LeaveRequested, MemberState
 from kip848_client.wire import api_named
+from kip848_client.worker._choosing import (
+    GroupProtocol,
+    chosen_protocol,
+    classic_settings,
+    connect_settings,
+)
+from kip848_client.worker._classic_core import ClassicWorkerCore
+from kip848_client.worker._classic_requests import ClassicRequests
 from kip848_client.worker._core import WorkerCore
 from kip848_client.worker._driving import Driving
 from kip848_client.worker._events import ConfigurationRead, JoinRequested, RebalanceRequested
@@ -34,10 +42,9 @@ from kip848_client.worker._model import (
     AssignedItem,
     Configuration,
     ConnectorTasks,
-    WorkerSettings,
 )
 from kip848_client.worker._offered import offered_versions
-from kip848_client.worker._requests import WorkerRequests, unsupported
+from kip848_client.worker._requests import WorkerRequests
 
 __all__ = ["Worker"]
 
@@ -103,12 +110,20 @@ class Worker:
 
     @property
     def generation(self) -> int | None:
-        """The member epoch, ``None`` when not in the group."""
+        """The member epoch, or a classic group's generation; ``None`` when not in the group."""
         return None if self._driving is None else self._driving.core.member_epoch
 
     @property
+    def group_protocol(self) -> str | None:
+        """The one that was chosen: ``connect`` or ``classic``; ``None`` before the start."""
+        if self._driving is None:
+            return None
+        return "classic" if isinstance(self._driving.core, ClassicWorkerCore) else "connect"
+
+    @property
     def member_id(self) -> str | None:
-        """The id that this worker made for itself, ``None`` before the start."""
+        """The id that this worker made for itself, or that the coordinator of a classic group gave
+        it (empty until then); ``None`` before the start."""
         return None if self._driving is None else self._driving.core.member_id
 
     @property
@@ -127,7 +142,8 @@ class Worker:
     async def start(self) -> None:
         """Connect and join. Raises ``BootstrapFailed`` that says for each server why not,
         ``BrokerError`` when our credentials are refused, ``ProtocolUnsupported`` where the broker
-        has no groups of workers; make a new worker then."""
+        does not offer ``group_protocol``, ``ConfigError`` for what the classic protocol cannot do;
+        make a new worker then."""
         if self._is_stopped or self._transport is not None:
             was = "stopped" if self._is_stopped else "started"
             raise LocalProtocolError(f"the worker was {was} before; make a new one")
@@ -140,8 +156,8 @@ class Worker:
             self._opening = loop.create_task(transport.bootstrap(), name="kip848-worker-opens")
             await asyncio.wait([self._opening])
             self._require_not_stopped()
-            _require_groups_of_workers(self._opening.result())
-            driving = self._driving = self._new_driving(transport, clock)
+            protocol = chosen_protocol(config, self._opening.result())
+            driving = self._driving = self._new_driving(protocol, transport, clock)
             self._task = loop.create_task(driving.run(), name="kip848-worker")
             await driving.begun()
             self._require_not_stopped()
@@ -154,25 +170,23 @@ class Worker:
         if self._is_stopped:
             raise LocalProtocolError("the worker is stopped")
 
-    def _new_driving(self, transport: KafkaTransport, clock: LoopClock) -> Driving:
-        config = self._config
-        settings = WorkerSettings(
-            url=config.rest_advertised_url,
-            assignors=self._offers,
-            instance_id=config.group_instance_id,
-            rebalance_timeout_ms=config.rebalance_timeout_ms,
-            session_timeout_ms=config.session_timeout_ms,
-            task_shutdown_graceful_timeout_ms=config.task_shutdown_graceful_timeout_ms,
-            request_timeout_ms=config.request_timeout_ms,
-            retry_backoff_ms=config.retry_backoff_ms,
-            retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),
-        )
-        member_id = new_member_id()
-        group_id = GroupId(config.group_id)
-        fields = {"group_id": group_id, "client_id": config.client_id, "member_id": member_id}
+    def _new_driving(
+        self, protocol: GroupProtocol, transport: KafkaTransport, clock: LoopClock
+    ) -> Driving:
+        config, group_id = self._config, GroupId(self._config.group_id)
+        fields: dict[str, object] = {"group_id": group_id, "client_id": config.client_id}
+        core: WorkerCore | ClassicWorkerCore
+        requests: WorkerRequests | ClassicRequests
+        if protocol is GroupProtocol.CLASSIC:
+            core = ClassicWorkerCore(classic_settings(config), jittered)
+            requests = ClassicRequests(group_id, transport, fields)
+        else:
+            fields["member_id"] = member_id = new_member_id()
+            core = WorkerCore(connect_settings(config, self._offers), member_id, jittered)
+            requests = WorkerRequests(group_id, member_id, transport, fields)
         return Driving(
-            WorkerCore(settings, member_id, jittered),
-            WorkerRequests(group_id, member_id, transport, fields),
+            core,
+            requests,
             self._listener,
             self._assignors,
             clock,
@@ -265,11 +279,6 @@ class Worker:
         trace: TracebackType | None,
     ) -> None:
         await self.stop()
-
-
-def _require_groups_of_workers(link: Link) -> None:
-    if _HEARTBEAT.key not in link.offered:
-        raise unsupported(f"broker {link.host}:{link.port}")
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

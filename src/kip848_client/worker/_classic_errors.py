@@ -1,0 +1,74 @@
+"""What an error code of JoinGroup, SyncGroup, Heartbeat or LeaveGroup means: tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final
+
+from kip848_client.error_codes import ErrorCode, error_name, is_retriable
+from kip848_client.errors import BrokerError, broker_error
+
+__all__ = ["RULES", "ClassicVerdict", "classic_error", "judge"]
+
+
+class ClassicVerdict(Enum):
+    """How the worker reacts to a refusal."""
+
+    RETRY = "retry"
+    """The same coordinator, after a backoff."""
+    REDISCOVER = "rediscover"
+    """Look the coordinator up again, then retry."""
+    TAKE_ID = "take the id"
+    """Join again at once, with the id that the coordinator gave."""
+    REJOIN = "rejoin"
+    """Join again, and go on with what runs."""
+    FENCE = "fence"
+    """Drop everything as lost and join again as a new member."""
+    FATAL = "fatal"
+    """The user must act."""
+
+
+RULES: Final[Mapping[int, ClassicVerdict]] = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ClassicVerdict.RETRY,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: ClassicVerdict.REDISCOVER,
+    ErrorCode.NOT_COORDINATOR: ClassicVerdict.REDISCOVER,
+    ErrorCode.MEMBER_ID_REQUIRED: ClassicVerdict.TAKE_ID,
+    ErrorCode.REBALANCE_IN_PROGRESS: ClassicVerdict.REJOIN,
+    ErrorCode.ILLEGAL_GENERATION: ClassicVerdict.REJOIN,
+    ErrorCode.UNKNOWN_MEMBER_ID: ClassicVerdict.FENCE,
+    ErrorCode.FENCED_INSTANCE_ID: ClassicVerdict.FATAL,
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: ClassicVerdict.FATAL,
+    ErrorCode.INVALID_SESSION_TIMEOUT: ClassicVerdict.FATAL,
+    ErrorCode.INVALID_GROUP_ID: ClassicVerdict.FATAL,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: ClassicVerdict.FATAL,
+    ErrorCode.GROUP_MAX_SIZE_REACHED: ClassicVerdict.FATAL,
+    ErrorCode.UNSUPPORTED_VERSION: ClassicVerdict.FATAL,
+}
+
+_HINTS: Final[Mapping[int, str]] = {
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: (
+        "the group has members of another type, or workers that share no connect.protocol with "
+        "this one; use another group id"
+    ),
+    ErrorCode.INVALID_SESSION_TIMEOUT: (
+        "session_timeout_ms has to lie between the broker's group.min.session.timeout.ms and "
+        "group.max.session.timeout.ms"
+    ),
+    ErrorCode.INVALID_GROUP_ID: "choose a group id that is not empty",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "grant READ on the group to this principal",
+    ErrorCode.GROUP_MAX_SIZE_REACHED: "raise group.max.size or stop another worker",
+}
+
+
+def judge(code: int) -> ClassicVerdict:
+    """The reaction to a refusal. A code without a rule is retried if Kafka calls it retriable."""
+    default = ClassicVerdict.RETRY if is_retriable(code) else ClassicVerdict.FATAL
+    return RULES.get(code, default)
+
+
+def classic_error(api: str, code: int) -> BrokerError:
+    """The exception that tells the user about a refusal, with the way out."""
+    retriable = is_retriable(code)
+    hint = _HINTS.get(code, "")
+    return broker_error(code, error_name(code), None, api=api, retriable=retriable, hint=hint)

@@ -1,0 +1,59 @@
+"""The settings of a worker in a group of the classic protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kip848_client.connect import ConnectProtocol
+from kip848_client.member import MemberSettings
+
+__all__ = ["ClassicWorkerSettings"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicWorkerSettings:
+    """What the membership needs to know of the worker's configuration. All times in milliseconds;
+    the defaults are Kafka Connect's. There is no static membership: Connect's rounds tell a worker
+    what is new for it, and a worker that came back under its old id would be told the same again.
+    """
+
+    url: str
+    """Where the other workers reach this one (``rest.advertised.*``)."""
+    connect_protocol: ConnectProtocol = ConnectProtocol.SESSIONED
+    """``connect.protocol``: the newest embedded protocol; those below it are offered, too."""
+    session_timeout_ms: int = 10_000
+    """``session.timeout.ms``: so long after the last sign of life others may run what this worker
+    runs. The coordinator is told."""
+    heartbeat_interval_ms: int = 3_000
+    """``heartbeat.interval.ms``."""
+    rebalance_timeout_ms: int = 60_000
+    """``rebalance.timeout.ms``: how long a round waits for a worker that stops what it has lost."""
+    scheduled_rebalance_max_delay_ms: int = 300_000
+    """``scheduled.rebalance.max.delay.ms``: how long what a lost worker ran waits for it."""
+    worker_sync_timeout_ms: int = 3_000
+    """``worker.sync.timeout.ms``: how long a leader waits for a configuration that others know."""
+    worker_unsync_backoff_ms: int = 300_000
+    """``worker.unsync.backoff.ms``: how long a worker that left for the lack of it stays away, if
+    it does not get to know it before."""
+    task_shutdown_graceful_timeout_ms: int = 5_000
+    """``task.shutdown.graceful.timeout.ms``: what it takes to stop. So long before the end of its
+    session a worker that hears nothing of the coordinator begins to stop."""
+    request_timeout_ms: int = 40_000
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1_000
+    java_order: bool = True
+    """Whether a leader walks over workers in the order of Java's hash maps."""
+
+    @property
+    def stop_after_ms(self) -> int:
+        """How long after the last sign of life of the coordinator the worker stops everything."""
+        left_ms = self.session_timeout_ms - self.task_shutdown_graceful_timeout_ms
+        return max(left_ms, self.session_timeout_ms // 2)
+
+    def of_link(self) -> MemberSettings:
+        """What the link to the coordinator needs."""
+        return MemberSettings(
+            request_timeout_ms=self.request_timeout_ms,
+            retry_backoff_ms=self.retry_backoff_ms,
+            retry_backoff_max_ms=self.retry_backoff_max_ms,
+        )

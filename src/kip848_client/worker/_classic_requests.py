@@ -1,0 +1,74 @@
+"""The requests of a worker in a classic group: each is sent once, and each ending is one event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kip848_client._driver._membership import ask_for_coordinator
+from kip848_client._ports import ConnectionBroken, WaitingTransport
+from kip848_client._types import GroupId
+from kip848_client.errors import (
+    BrokerError,
+    Kip848Error,
+    ProtocolError,
+    RequestTimedOut,
+    TransportError,
+    UnsupportedVersion,
+)
+from kip848_client.member import Event, FindCoordinator, LossReason
+from kip848_client.worker._classic_messages import (
+    ClassicAnswer,
+    ClassicRequest,
+    RequestFailed,
+    RequestLost,
+    WaitingRequest,
+)
+from kip848_client.worker._classic_wire import VERSIONS, classic_answer, classic_request
+
+__all__ = ["ClassicRequests"]
+
+
+class ClassicRequests:
+    """Sends what the core asks for."""
+
+    def __init__(
+        self, group_id: GroupId, transport: WaitingTransport, fields: Mapping[str, object]
+    ) -> None:
+        self._group_id = group_id
+        self._transport = transport
+        self._fields = fields
+
+    def forget_coordinator(self) -> None:
+        """The next request to the coordinator looks it up again."""
+        self._transport.forget_coordinator()
+
+    async def find_coordinator(self, command: FindCoordinator) -> Event:
+        """FindCoordinator, to any broker."""
+        return await ask_for_coordinator(
+            self._transport, command, _itself, self._group_id, self._fields
+        )
+
+    async def ask(self, command: ClassicRequest) -> ClassicAnswer:
+        """What the command says, to the coordinator that is known."""
+        request = classic_request(self._group_id, command)
+        transport, attempt = self._transport, command.attempt
+        waits = isinstance(command, WaitingRequest)
+        send = transport.coordinator_that_waits if waits else transport.coordinator
+        try:
+            versions, timeout_ms = VERSIONS[type(command)], command.timeout_ms
+            answer = await send(request, versions=versions, timeout_ms=timeout_ms)
+        except RequestTimedOut:
+            return RequestLost(attempt, LossReason.TIMED_OUT)
+        except UnsupportedVersion as err:
+            return RequestFailed(attempt, err)
+        except (ConnectionBroken, ProtocolError):
+            return RequestLost(attempt, LossReason.DISCONNECTED)
+        except TransportError:
+            return RequestLost(attempt, LossReason.NOT_SENT)
+        except BrokerError as err:
+            return RequestFailed(attempt, err)
+        return classic_answer(command, answer)
+
+
+def _itself(err: UnsupportedVersion) -> Kip848Error:
+    return err

@@ -1,0 +1,184 @@
+"""The states of a worker in a group of the classic protocol, and every legal move between them.
+
+As ``kip848_client.member``'s: whatever changes the state goes through ``advance`` in this file, and
+this file knows nothing about why a trigger happened.
+
+Theory of operation
+-------------------
+The classic protocol works in rounds. A worker sends JoinGroup, which is answered when all members
+have sent theirs (JOINING), and then SyncGroup, which is answered when the leader, one of the
+members, has computed what everybody shall do (SYNCING). What it runs goes on meanwhile: the
+incremental protocol stops only what an assignment names. The worker stops that (RECONCILING),
+starts what is new, is STABLE, and, if it had to stop something, begins the next round at once: only
+then others are given it.
+
+Out of the group a worker sends nothing. FENCED: it was put out, or may have been, and drops all it
+runs before it joins again. PREPARE_LEAVING while it stops what it runs, LEAVING until the
+coordinator has answered. STALE: it was to lead and did not know the configuration that others know;
+it has left, so that another leads, and waits.
+
+Users see the states of ``MemberState`` (``seen_as``), so that a worker looks the same whatever the
+protocol of its group is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final
+
+from kip848_client.errors import LocalProtocolError
+from kip848_client.member import MemberState
+
+__all__ = [
+    "HEARTBEATING",
+    "IN_GROUP",
+    "TALKING",
+    "TRANSITIONS",
+    "Assigned",
+    "CallbacksDone",
+    "ClassicState",
+    "Failed",
+    "GaveUpLeading",
+    "JoinsAgain",
+    "LeaveAsked",
+    "LeaveDone",
+    "MembersKnown",
+    "PutOut",
+    "Revokes",
+    "Stopped",
+    "Trigger",
+    "advance",
+]
+
+
+class ClassicState(Enum):
+    """Where a worker is in its life; see the module's theory of operation."""
+
+    UNSUBSCRIBED = "UNSUBSCRIBED"
+    """Not in a group."""
+    JOINING = "JOINING"
+    """JoinGroup is on its way, or about to be sent."""
+    SYNCING = "SYNCING"
+    """The group has a new generation; the assignment is being computed."""
+    RECONCILING = "RECONCILING"
+    """Stops what it has lost; starts and joins afterwards."""
+    STABLE = "STABLE"
+    """In the group with nothing outstanding."""
+    FENCED = "FENCED"
+    """Put out, or maybe put out; everything is being dropped as lost."""
+    PREPARE_LEAVING = "PREPARE_LEAVING"
+    """About to leave: everything is being stopped, heartbeats go on."""
+    LEAVING = "LEAVING"
+    """The leave is on its way."""
+    STALE = "STALE"
+    """Left because it could not lead; waits for the configuration."""
+    FATAL = "FATAL"
+    """Cannot recover; the user must act."""
+
+    @property
+    def seen_as(self) -> MemberState:
+        """The state that users see."""
+        if self is ClassicState.SYNCING:
+            return MemberState.JOINING
+        return MemberState(self.value)
+
+
+class Trigger:
+    """Base of the internal causes of a move. Used as classes, never instantiated."""
+
+
+class JoinsAgain(Trigger):
+    """A round begins, or the worker wants in."""
+
+
+class MembersKnown(Trigger):
+    """JoinGroup was answered: there is a new generation."""
+
+
+class Assigned(Trigger):
+    """SyncGroup was answered."""
+
+
+class Revokes(Trigger):
+    """Something has to be stopped before the worker joins again."""
+
+
+class Stopped(Trigger):
+    """What was to be stopped does not run any more."""
+
+
+class PutOut(Trigger):
+    """The coordinator does not know the worker any more, or the session may be over."""
+
+
+class LeaveAsked(Trigger):
+    """The user closes the worker, or the worker cannot lead."""
+
+
+class CallbacksDone(Trigger):
+    """Nothing runs any more: the leave can be sent."""
+
+
+class LeaveDone(Trigger):
+    """The leave was answered, was not needed, or was given up."""
+
+
+class GaveUpLeading(Trigger):
+    """The same, of a worker that left because it could not lead."""
+
+
+class Failed(Trigger):
+    """An error that no retry can cure."""
+
+
+_S = ClassicState
+_EXITS: Final[Mapping[type[Trigger], ClassicState]] = {
+    PutOut: _S.FENCED,
+    LeaveAsked: _S.PREPARE_LEAVING,
+    Failed: _S.FATAL,
+}
+
+TRANSITIONS: Final[Mapping[ClassicState, Mapping[type[Trigger], ClassicState]]] = {
+    _S.UNSUBSCRIBED: {JoinsAgain: _S.JOINING},
+    _S.JOINING: {MembersKnown: _S.SYNCING, **_EXITS},
+    _S.SYNCING: {
+        Assigned: _S.RECONCILING,
+        JoinsAgain: _S.JOINING,
+        Revokes: _S.RECONCILING,
+        **_EXITS,
+    },
+    _S.RECONCILING: {Stopped: _S.STABLE, **_EXITS},
+    _S.STABLE: {JoinsAgain: _S.JOINING, Revokes: _S.RECONCILING, **_EXITS},
+    _S.FENCED: {JoinsAgain: _S.JOINING, LeaveAsked: _S.UNSUBSCRIBED, Failed: _S.FATAL},
+    _S.PREPARE_LEAVING: {
+        CallbacksDone: _S.LEAVING,
+        LeaveDone: _S.UNSUBSCRIBED,
+        GaveUpLeading: _S.STALE,
+        Failed: _S.FATAL,
+    },
+    _S.LEAVING: {LeaveDone: _S.UNSUBSCRIBED, GaveUpLeading: _S.STALE},
+    _S.STALE: {JoinsAgain: _S.JOINING, LeaveAsked: _S.UNSUBSCRIBED},
+    _S.FATAL: {},
+}
+"""Every legal move. What is not here is refused by ``advance``."""
+
+IN_GROUP: Final = frozenset({_S.JOINING, _S.SYNCING, _S.RECONCILING, _S.STABLE})
+"""States of a worker that wants to be in the group."""
+
+HEARTBEATING: Final = IN_GROUP | {_S.PREPARE_LEAVING}
+"""States in which it says that it lives, once it has a generation. While JoinGroup or SyncGroup
+wait at the coordinator, too: nothing else tells that the coordinator is there."""
+
+TALKING: Final = HEARTBEATING | {_S.LEAVING}
+"""States that need the coordinator."""
+
+
+def advance(state: ClassicState, trigger: type[Trigger]) -> ClassicState:
+    """The state after ``trigger``; ``LocalProtocolError`` when the table has no such move."""
+    try:
+        return TRANSITIONS[state][trigger]
+    except KeyError:
+        raise LocalProtocolError(
+            f"a worker cannot take {trigger.__name__} in state {state.value}"
+        ) from None

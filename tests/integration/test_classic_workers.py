@@ -1,0 +1,305 @@
+"""Workers on the classic protocol over TCP: on our broker without the drafts, and on real Kafka."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kip848_client.connect import IncrementalCooperativeAssignor, SpreadAssignor
+from kip848_client.errors import ConfigError, ProtocolUnsupported
+from kip848_client.member import MemberState
+from kip848_client.wire.messages.list_offsets import (
+    ListOffsetsRequest,
+    ListOffsetsRequestListOffsetsPartition,
+    ListOffsetsRequestListOffsetsTopic,
+)
+from kip848_client.worker import AssignedItem, ConnectorTasks, Worker
+from mock_coordinator import MockBroker
+from tests.support.connect_worker import JavaConnectWorker
+from tests.support.kafka_jars import connect_libs
+from tests.support.pytest_kafka import skip_without_kafka
+from tests.support.real_kafka import RealKafka
+
+pytestmark = pytest.mark.asyncio
+
+CONFIG = {"group.min.session.timeout.ms": "500", "group.initial.rebalance.delay.ms": "0"}
+CONNECTORS = {"a": 3, "b": 2}
+ALL = frozenset(
+    [AssignedItem(name) for name in CONNECTORS]
+    + [AssignedItem(name, task, 0) for name, count in CONNECTORS.items() for task in range(count)]
+)
+
+
+class Items:
+    """Starts and stops, counts how long tasks run, and notices what runs twice."""
+
+    def __init__(self, name: str, running: dict[tuple[str, int], str]) -> None:
+        self.name = name
+        self.running = running
+        self.calls: list[tuple[str, tuple[AssignedItem, ...]]] = []
+        self.is_dead = False
+
+    def on_assigned(self, items: tuple[AssignedItem, ...]) -> None:
+        self.calls.append(("assigned", items))
+        for item in items:
+            assert (item.connector, item.task) not in self.running
+            self.running[item.connector, item.task] = self.name
+
+    async def on_revoked(self, items: tuple[AssignedItem, ...]) -> None:
+        self.calls.append(("revoked", items))
+        await asyncio.sleep(0)
+        self.drop(items)
+
+    def on_lost(self, items: tuple[AssignedItem, ...]) -> None:
+        self.calls.append(("lost", items))
+        self.drop(items)
+
+    def drop(self, items: tuple[AssignedItem, ...]) -> None:
+        for item in items:
+            self.running.pop((item.connector, item.task), None)
+
+
+class Group:
+    """Workers on one broker."""
+
+    def __init__(self, bootstrap: str, group_id: str, **settings: Any) -> None:
+        self.bootstrap = bootstrap
+        self.group_id = group_id
+        self.settings = settings
+        self.running: dict[tuple[str, int], str] = {}
+        self.workers: dict[str, Worker] = {}
+        self.items: dict[str, Items] = {}
+
+    async def join(
+        self,
+        name: str,
+        *,
+        connectors: Mapping[str, int] = CONNECTORS,
+        version: int = 1,
+        **more: Any,
+    ) -> Worker:
+        items = self.items[name] = Items(name, self.running)
+        settings: dict[str, Any] = {
+            "bootstrap_servers": self.bootstrap,
+            "group_id": self.group_id,
+            "rest_advertised_url": f"http://{name}/",
+            "assignors": (IncrementalCooperativeAssignor(scheduled_rebalance_max_delay_ms=1_000),),
+            "session_timeout_ms": 6_000,
+            "heartbeat_interval_ms": 200,
+            "rebalance_timeout_ms": 10_000,
+            "task_shutdown_graceful_timeout_ms": 500,
+            **self.settings,
+            **more,
+        }
+        worker = self.workers[name] = Worker(connectors, items, version=version, **settings)
+        await worker.start()
+        return worker
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        async with asyncio.timeout(40):
+            while not holds():  # noqa: ASYNC110 - nothing signals what is waited for
+                await asyncio.sleep(0.01)
+
+    def shared(self, *names: str) -> bool:
+        """Whether these run everything, each its part."""
+        parts = [self.workers[name].assigned for name in names]
+        stable = all(self.workers[name].state is MemberState.STABLE for name in names)
+        return stable and all(parts) and len(self.running) == len(ALL) == sum(map(len, parts))
+
+    async def kill(self, name: str) -> None:
+        """As if its process were killed: nothing is told to the group, and nothing runs."""
+        worker = self.workers.pop(name)
+        task, transport = worker._task, worker._transport
+        assert task is not None
+        assert transport is not None
+        task.cancel()
+        await asyncio.wait([task])
+        await transport.close()
+        self.items[name].drop(tuple(worker.assigned))
+
+
+@asynccontextmanager
+async def group(bootstrap: str, group_id: str = "workers", **more: Any) -> AsyncGenerator[Group]:
+    made = Group(bootstrap, group_id, **more)
+    try:
+        yield made
+    finally:
+        await asyncio.gather(*(worker.stop() for worker in made.workers.values()))
+
+
+@asynccontextmanager
+async def on_a_mock(**more: Any) -> AsyncGenerator[Group]:
+    async with (
+        MockBroker(config=CONFIG, draft_protocols=False) as broker,
+        group(broker.bootstrap, session_timeout_ms=1_500, **more) as workers,
+    ):
+        yield workers
+
+
+async def test_what_the_broker_offers_decides() -> None:
+    async with on_a_mock() as workers:
+        worker = await workers.join("w1")
+        await workers.until(lambda: worker.assigned == ALL)
+        assert worker.group_protocol == "classic"
+        assert worker.member_id
+        assert worker.leader_url == "http://w1/"
+    async with MockBroker(config=CONFIG) as broker, group(broker.bootstrap) as workers:
+        first = await workers.join("w1")
+        assert first.group_protocol == "connect"
+    async with MockBroker(config=CONFIG) as broker, group(broker.bootstrap) as workers:
+        second = await workers.join("w1", group_protocol="classic")
+        await workers.until(lambda: second.assigned == ALL)
+        assert second.group_protocol == "classic"
+
+
+async def test_what_was_named_is_refused_where_it_is_not_offered() -> None:
+    async with on_a_mock() as workers:
+        with pytest.raises(ProtocolUnsupported, match="workers cannot share connectors there"):
+            await workers.join("w1", group_protocol="connect")
+        with pytest.raises(ConfigError, match="has no static workers"):
+            await workers.join("w2", group_instance_id="one")
+        with pytest.raises(ConfigError, match="not 'spread'"):
+            await workers.join("w3", assignors=(SpreadAssignor(),))
+        with pytest.raises(ConfigError, match="group_protocol"):
+            await workers.join("w4", group_protocol="consumer")
+        workers.workers.clear()
+
+
+async def test_workers_share_take_over_and_are_configured_anew() -> None:
+    async with on_a_mock() as workers:
+        for name in ("w1", "w2", "w3"):
+            await workers.join(name)
+        await workers.until(lambda: workers.shared("w1", "w2", "w3"))
+        await workers.workers.pop("w2").stop()
+        assert workers.items["w2"].calls[-1][0] == "revoked"
+        await workers.until(lambda: workers.shared("w1", "w3"))
+        for worker in workers.workers.values():
+            worker.reconfigure({"a": ConnectorTasks(1, 1), "c": 2}, version=2)
+        await workers.until(
+            lambda: sorted(workers.running) == [("a", -1), ("a", 0), ("c", -1), ("c", 0), ("c", 1)]
+        )
+
+
+async def test_a_worker_that_leaves_while_a_round_waits_does_not_wait_for_it() -> None:
+    async with on_a_mock() as workers:
+        await workers.join("w1")
+        await workers.until(lambda: workers.workers["w1"].assigned == ALL)
+        hold = asyncio.Event()
+
+        async def waits(items: tuple[AssignedItem, ...]) -> None:
+            await hold.wait()
+            workers.items["w1"].drop(items)
+
+        workers.items["w1"].on_revoked = waits  # type: ignore[method-assign]  # slow to stop
+        second = await workers.join("w2")
+        await workers.until(lambda: workers.workers["w1"].state is MemberState.RECONCILING)
+        third = await workers.join("w3")  # its JoinGroup waits for the first
+        async with asyncio.timeout(5):
+            await third.stop()
+        hold.set()
+        workers.workers.pop("w3")
+        await workers.until(lambda: workers.shared("w1", "w2"))
+        assert second.state is MemberState.STABLE
+
+
+@pytest.mark.real_kafka
+async def test_on_real_kafka_one_is_killed_and_one_bounces(
+    real_kafka: RealKafka, unique: Callable[[str], str]
+) -> None:
+    async with group(real_kafka.bootstrap, unique("workers")) as workers:
+        for name in ("w1", "w2", "w3"):
+            worker = await workers.join(name)
+            assert worker.group_protocol == "classic"
+        await workers.until(lambda: workers.shared("w1", "w2", "w3"))
+        kept = workers.workers["w1"].assigned
+
+        await workers.kill("w3")
+        await workers.until(lambda: workers.shared("w1", "w2"))
+        assert kept <= workers.workers["w1"].assigned
+
+        await workers.workers.pop("w2").stop()
+        await workers.join("back", rest_advertised_url="http://w2/")
+        await workers.until(lambda: workers.shared("w1", "back"))
+        assert kept <= workers.workers["w1"].assigned
+        assert not [what for what, _ in workers.items["w1"].calls if what == "lost"]
+
+
+# -- beside a Java worker --------------------------------------------------------------------------
+
+FILES = {"in-1": 1, "in-2": 1, "in-3": 1, "out": 2}
+"""Connectors from files, which have one task, and one to a file."""
+FILE_ITEMS = {(name, task) for name, count in FILES.items() for task in range(-1, count)}
+JAVA = {
+    "session_timeout_ms": "6000",
+    "heartbeat_interval_ms": "500",
+    "rebalance_timeout_ms": "10000",
+    "scheduled_rebalance_max_delay_ms": "1000",
+}
+
+
+def create(java: JavaConnectWorker, folder: Path) -> None:
+    """The connectors, by the Java worker's REST interface; returns when they run there."""
+    package = "org.apache.kafka.connect.file"
+    for name, tasks in FILES.items():
+        config = {"tasks.max": str(tasks), "file": str(folder / name)}
+        if name == "out":
+            config |= {"connector.class": f"{package}.FileStreamSinkConnector", "topics": "lines"}
+        else:
+            (folder / name).write_text(f"a line of {name}\n")
+            config |= {"connector.class": f"{package}.FileStreamSourceConnector", "topic": "lines"}
+        java.ask("POST", "/connectors", {"name": name, "config": config})
+    deadline = time.monotonic() + 60
+    while java.running() != FILE_ITEMS:
+        assert time.monotonic() < deadline, (java.running(), java.log_tail())
+        time.sleep(0.1)
+
+
+def config_offset(kafka: RealKafka, topic: str) -> int:
+    """How far a worker has read the configuration that has read all of it."""
+    partition = ListOffsetsRequestListOffsetsPartition(partition_index=0, timestamp=-1)
+    wanted = ListOffsetsRequestListOffsetsTopic(name=topic, partitions=(partition,))
+    with kafka.connect() as connection:
+        answer = connection.request(ListOffsetsRequest(replica_id=-1, topics=(wanted,)), 7)
+    offset: int = answer.topics[0].partitions[0].offset
+    return offset
+
+
+async def spread_over(workers: Group, java: JavaConnectWorker, *names: str) -> None:
+    """Return when these and the Java worker run everything, each its part and none another's."""
+    parts: list[set[tuple[str, int]]] = []
+    for _ in range(300):
+        theirs = await asyncio.to_thread(java.running)
+        ours = [{(i.connector, i.task) for i in workers.workers[name].assigned} for name in names]
+        parts = [theirs, *ours]
+        if all(parts) and sum(map(len, parts)) == len(FILE_ITEMS) == len(set().union(*parts)):
+            tasks = [sum(task >= 0 for _, task in part) for part in parts]
+            assert max(tasks) - min(tasks) <= 1, parts
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"it does not come to that: {parts}\n{java.log_tail()}")
+
+
+@pytest.mark.real_kafka
+@pytest.mark.timeout(240)  # a JVM starts
+async def test_two_of_ours_are_led_by_a_java_worker_and_go_on_without_it(
+    real_kafka: RealKafka, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    name, bootstrap = unique("mixed"), real_kafka.bootstrap
+    with skip_without_kafka():
+        connect_libs()
+    async with group(bootstrap, name) as workers:
+        with JavaConnectWorker.start(bootstrap, name, tmp_path / "java-1", **JAVA) as java:
+            await asyncio.to_thread(create, java, tmp_path)
+            offset = config_offset(real_kafka, f"{name}-config")
+            for ours in ("w1", "w2"):
+                await workers.join(ours, connectors=FILES, version=offset)
+            await spread_over(workers, java, "w1", "w2")
+            assert {each.leader_url for each in workers.workers.values()} == {f"http://{java.id}/"}
+        await workers.until(lambda: len(workers.running) == len(FILE_ITEMS))
+        assert workers.workers["w1"].leader_url in {"http://w1/", "http://w2/"}
