@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -285,16 +286,27 @@ async def spread_over(workers: Group, java: JavaConnectWorker, *names: str) -> N
     raise AssertionError(f"it does not come to that: {parts}\n{java.log_tail()}")
 
 
+@asynccontextmanager
+async def java_worker(bootstrap: str, name: str, folder: Path) -> AsyncGenerator[JavaConnectWorker]:
+    """A Java worker; what waits for its process waits in a thread, for ours have to go on."""
+    with contextlib.ExitStack() as stack:
+        started = JavaConnectWorker.start(bootstrap, name, folder, **JAVA)
+        try:
+            yield await asyncio.to_thread(stack.enter_context, started)
+        finally:
+            await asyncio.to_thread(stack.close)
+
+
 @pytest.mark.real_kafka
-@pytest.mark.timeout(240)  # a JVM starts
-async def test_two_of_ours_are_led_by_a_java_worker_and_go_on_without_it(
+@pytest.mark.timeout(240)  # two JVMs start, one after the other
+async def test_two_of_ours_and_a_java_worker_lead_and_are_led(
     real_kafka: RealKafka, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
     name, bootstrap = unique("mixed"), real_kafka.bootstrap
     with skip_without_kafka():
         connect_libs()
     async with group(bootstrap, name) as workers:
-        with JavaConnectWorker.start(bootstrap, name, tmp_path / "java-1", **JAVA) as java:
+        async with java_worker(bootstrap, name, tmp_path / "java-1") as java:
             await asyncio.to_thread(create, java, tmp_path)
             offset = config_offset(real_kafka, f"{name}-config")
             for ours in ("w1", "w2"):
@@ -302,4 +314,8 @@ async def test_two_of_ours_are_led_by_a_java_worker_and_go_on_without_it(
             await spread_over(workers, java, "w1", "w2")
             assert {each.leader_url for each in workers.workers.values()} == {f"http://{java.id}/"}
         await workers.until(lambda: len(workers.running) == len(FILE_ITEMS))
-        assert workers.workers["w1"].leader_url in {"http://w1/", "http://w2/"}
+        leader = workers.workers["w1"].leader_url
+        assert leader in {"http://w1/", "http://w2/"}
+        async with java_worker(bootstrap, name, tmp_path / "java-2") as java:
+            await spread_over(workers, java, "w1", "w2")
+            assert {each.leader_url for each in workers.workers.values()} == {leader}

@@ -83,7 +83,7 @@ class JavaConnectWorker:
             process.kill()
             process.wait()
             watcher.kill()
-            watcher.wait()
+            watcher.communicate()  # which closes the pipe
 
     def log_tail(self) -> str:
         """The end of what it told."""
