@@ -26,7 +26,7 @@ def digests(seeds: str, hash_seed: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("first", "last"), [(0, 1), pytest.param(2, 7, marks=_MORE)])
+@pytest.mark.parametrize(("first", "last"), [(13, 14), pytest.param(2, 7, marks=_MORE)])
 @pytest.mark.timeout(240)
 def test_the_trace_does_not_depend_on_the_hash_seed(first: int, last: int) -> None:
     seeds = f"{first}..{last}"
@@ -38,8 +38,8 @@ def test_the_trace_does_not_depend_on_the_hash_seed(first: int, last: int) -> No
 def test_the_same_seed_gives_the_same_trace() -> None:
     lines: list[str] = []
     again: list[str] = []
-    first = simulate(draw_options(3), lines.append)
-    second = simulate(draw_options(3), again.append)
+    first = simulate(draw_options(4), lines.append)
+    second = simulate(draw_options(4), again.append)
     assert lines == again
     assert (first.digest, first.lines) == (second.digest, len(lines))
 

@@ -78,8 +78,8 @@ def test_the_same_seed_gives_the_same_trace() -> None:
     """The core is a function of its events: the trace has each of them, and each command."""
     lines: list[str] = []
     again: list[str] = []
-    simulate_fetching(draw_fetch_options(3), lines.append)
-    simulate_fetching(draw_fetch_options(3), again.append)
+    simulate_fetching(draw_fetch_options(6), lines.append)
+    simulate_fetching(draw_fetch_options(6), again.append)
     assert lines == again
 
 
