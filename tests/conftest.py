@@ -10,6 +10,7 @@ pytest_plugins = [
     "tests.support.pytest_bytecode",
     "tests.support.pytest_collecting",
     "tests.support.pytest_everything",
+    "tests.support.pytest_garbage",
     "tests.support.pytest_kafka",
     "tests.support.pytest_order",
 ]
