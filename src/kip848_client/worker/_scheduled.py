@@ -50,7 +50,9 @@ class ScheduledRebalance:
         """Whether to ask now; true once."""
         if self.due_ms is None or now_ms < self.due_ms:
             return False
-        self.due_ms = None
+        # What is asked for may say the same words again, and means another delay: other workers
+        # were lost meanwhile.
+        self.due_ms = self._announced = None
         return True
 
     def forget(self) -> None:

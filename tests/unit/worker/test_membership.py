@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kip848_client._types import MemberId
 from kip848_client.connect import RebalanceReason
 from kip848_client.member import Fenced, MemberState
 from kip848_client.worker import (
@@ -12,6 +13,7 @@ from kip848_client.worker import (
     RebalanceRequested,
     StopItems,
 )
+from kip848_client.worker._scheduled import ScheduledRebalance
 from tests.unit.worker._workers import LATENCY_MS, STOP_MS, WorkerGroup, connector, task
 
 A, A0, A1, B, B0 = connector("a"), task("a", 0), task("a", 1), connector("b"), task("b", 0)
@@ -212,6 +214,22 @@ def test_a_static_worker_that_is_away_for_a_moment_costs_no_assignment() -> None
 
     assert group.runners == []
     assert back.runs == {B, B0}
+
+
+def test_the_next_delay_may_be_told_in_the_words_of_the_last_one() -> None:
+    """More workers are lost just when it ends: the same leader waits for as long again."""
+    scheduled = ScheduledRebalance(MemberId("w1"))
+
+    def hear(now_ms: int) -> None:
+        scheduled.announced(now_ms, b"5 s", 5_000, computed_here=True, interval_ms=1_000)
+
+    hear(0)
+    hear(3_000)
+    assert not scheduled.take_due(4_999)
+    assert scheduled.take_due(5_000)
+    hear(6_000)
+    assert not scheduled.take_due(10_999)
+    assert scheduled.take_due(11_000)
 
 
 def test_a_delay_that_is_told_again_does_not_begin_anew() -> None:
