@@ -36,7 +36,9 @@ class Scene:
 
 STORY: Final = (
     Scene("W1", Act.JOINS),
-    Scene("W2", Act.JOINS, waits=False),
+    # W1 has computed by then and goes on to; who computes knows whom items wait for, and must not
+    # be killed, or nobody knows
+    Scene("W2", Act.JOINS),
     Scene("W3", Act.JOINS),
     Scene("W2", Act.IS_KILLED),
     Scene("W3", Act.LEAVES),
