@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -69,17 +70,25 @@ _formatted: Final[dict[object, dict[str, bytes]]] = {}
 cluster of one kind."""
 
 
+_PORTS: Final = range(12_000, 30_000)
+_CHANCE: Final = random.SystemRandom()
+
+
 class BrokerFailedError(AssertionError):
     """The broker did not start or died; the message has the end of its log."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listened on a moment ago, all different."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((_HOST, 0))
-        return [each.getsockname()[1] for each in sockets]
+    """Ports that nobody listened on a moment ago, all different; not of those that systems give to
+    whoever connects, or one of these could be gone before it is listened on."""
+    found: list[int] = []
+    for port in _CHANCE.sample(_PORTS, len(_PORTS)):
+        with socket.socket() as each, contextlib.suppress(OSError):
+            each.bind((_HOST, port))
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise BrokerFailedError(f"there are no {count} free ports")
 
 
 def new_cluster_id() -> str:
