@@ -19,7 +19,8 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Final
 
@@ -71,6 +72,7 @@ cluster of one kind."""
 
 
 _PORTS: Final = range(12_000, 30_000)
+_PORT_SHARES: Final = 8
 _CHANCE: Final = random.SystemRandom()
 
 
@@ -79,16 +81,29 @@ class BrokerFailedError(AssertionError):
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listened on a moment ago, all different; not of those that systems give to
-    whoever connects, or one of these could be gone before it is listened on."""
+    """Ports that nobody listened on a moment ago, all different.
+
+    They are not of those that systems give to whoever connects, and each of the processes that run
+    tests side by side has a share of its own: another could be given the same port, before the
+    first has listened on it. One process gives them in turn."""
     found: list[int] = []
-    for port in _CHANCE.sample(_PORTS, len(_PORTS)):
+    for port in islice(_ports_in_turn, len(_PORTS)):
         with socket.socket() as each, contextlib.suppress(OSError):
             each.bind((_HOST, port))
             found.append(port)
         if len(found) == count:
             return found
     raise BrokerFailedError(f"there are no {count} free ports")
+
+
+def _shuffled_ports(worker: str) -> Iterator[int]:
+    """Those of one worker of pytest-xdist ("gw2"); of the first one without it."""
+    number = int(worker.removeprefix("gw") or 0)
+    share = _PORTS[number % _PORT_SHARES :: _PORT_SHARES]
+    return cycle(_CHANCE.sample(share, len(share)))
+
+
+_ports_in_turn: Final = _shuffled_ports(os.environ.get("PYTEST_XDIST_WORKER", ""))
 
 
 def new_cluster_id() -> str:
@@ -147,7 +162,8 @@ class KafkaBroker:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Format the folder when it is new, run the broker and wait for its port.
+        """Format the folder when it is new, run the broker and wait for the ports of all its
+        listeners: it opens one after the other.
 
         Raises ``BrokerFailedError`` with the end of its log, ``KafkaUnavailableError`` when Kafka
         cannot be had here.
@@ -159,7 +175,7 @@ class KafkaBroker:
             self._format()
             self._run()
             try:
-                self._await_port()
+                self._await_ports()
             except BrokerFailedError:
                 taken = "Address already in use" in self.log_tail()
                 self.kill()
@@ -267,15 +283,26 @@ class KafkaBroker:
             start_new_session=True,
         )
 
-    def _await_port(self) -> None:
+    def _await_ports(self) -> None:
+        closed = self._ports()
         deadline = time.monotonic() + _START_TIMEOUT_S
         while time.monotonic() < deadline:
             if not self.is_running:
                 raise BrokerFailedError(f"Kafka {self.version} ended:\n{self.log_tail()}")
-            with contextlib.suppress(OSError), socket.create_connection((_HOST, self.port), 1):
+            with contextlib.suppress(OSError):
+                while closed:
+                    with socket.create_connection((_HOST, closed[0]), 1):
+                        closed.pop(0)
                 return
             time.sleep(0.05)
-        raise BrokerFailedError(f"Kafka {self.version} does not listen:\n{self.log_tail()}")
+        message = f"Kafka {self.version} does not listen on {closed}:\n{self.log_tail()}"
+        raise BrokerFailedError(message)
+
+    def _ports(self) -> list[int]:
+        """Of the listeners that the settings name."""
+        lines = (self.folder / "server.properties").read_text().splitlines()
+        [listeners] = [line for line in lines if line.startswith("listeners=")]
+        return [int(each.rpartition(":")[2]) for each in listeners.split(",")]
 
     def _end(self, *, gently: bool) -> None:
         watcher, process = self._watcher, self._process

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from kip848_client.wire import api_named
-from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
+from tests.support.kafka_broker import BrokerFailedError, KafkaBroker, _shuffled_ports, free_ports
 from tests.support.kafka_jars import KafkaUnavailableError
 from tests.support.kafka_tools import TOPICS, ToolFailedError, run_tool
 from tests.support.pytest_kafka import skip_without_kafka
@@ -125,3 +126,13 @@ def test_a_missing_kafka_fails_where_it_is_required(
     monkeypatch.setenv("KIP848_REQUIRE_KAFKA", required)
     with pytest.raises(outcome, match="no Maven here"), skip_without_kafka():
         raise KafkaUnavailableError("no Maven here")
+
+
+def test_no_port_is_given_again_soon() -> None:
+    given = [port for _ in range(50) for port in free_ports(3)]
+    assert len(given) == len(set(given))
+
+
+def test_workers_side_by_side_are_given_other_ports() -> None:
+    shares = [set(islice(_shuffled_ports(f"gw{number}"), 10_000)) for number in range(8)]
+    assert len(set().union(*shares)) == sum(map(len, shares))
