@@ -23,7 +23,7 @@ _VARIED_CHUNKS: Final = range(40)
 """Together they take every path that is known to be rare."""
 _FEW: Final = (32, 54, 58, 73, 85)
 """So do these few, for every run: ``python -m tests.simulation.few exactly-once`` chooses them."""
-_MORE_CHUNKS: Final = range(len(_CHUNKS), 50)
+_MORE_CHUNKS: Final = range(len(_CHUNKS), 40)
 _MORE: Final = pytest.mark.everything("more of the same dice")
 
 

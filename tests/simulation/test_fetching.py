@@ -17,10 +17,10 @@ from mock_coordinator.sim.swarm import with_changes
 from mock_coordinator.sim.verdict import Failure
 
 _CHUNK: Final = 10
-_CHUNKS: Final = range(3)
+_CHUNKS: Final = range(1)
 _VARIED_CHUNKS: Final = range(12)
 """Together they take every path that is known to be rare."""
-_MORE_CHUNKS: Final = range(len(_CHUNKS), 50)
+_MORE_CHUNKS: Final = range(len(_CHUNKS), 40)
 _MORE: Final = pytest.mark.everything("more of the same dice")
 
 

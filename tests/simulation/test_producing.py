@@ -23,7 +23,7 @@ _VARIED_CHUNKS: Final = range(30)
 """Together they take every path that is known to be rare."""
 _FEW: Final = (1, 7, 13, 16, 19, 40, 45, 72, 95, 105, 114, 118, 131, 142, 143)
 """So do these few, for every run: ``python -m tests.simulation.few producing`` chooses them."""
-_MORE_CHUNKS: Final = range(len(_CHUNKS), 120)
+_MORE_CHUNKS: Final = range(len(_CHUNKS), 60)
 _MORE: Final = pytest.mark.everything("more of the same dice")
 
 

@@ -180,7 +180,8 @@ class KafkaBroker:
                 taken = "Address already in use" in self.log_tail()
                 self.kill()
                 # Another process may take a free port between our look and the broker's bind.
-                if not taken or attempt + 1 == _START_ATTEMPTS:
+                is_ours = "listeners" not in self._configs
+                if not (taken and is_ours) or attempt + 1 == _START_ATTEMPTS:
                     raise
                 self.port = 0
             else:
