@@ -8,7 +8,7 @@ compiled it; the first one takes many times as long. The bar: 100 workers x 10,0
 250 ms.
 
 With ``--sequence``: 50 workers join within 2 virtual seconds, 500 tasks: what is moved, and when
-everything runs.
+everything runs (two minutes).
 """
 
 from __future__ import annotations
@@ -176,9 +176,10 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--sequence", action="store_true", help="the 50 workers that join")
+    parser.add_argument("--phases", type=int, default=10, help="of it, between two heartbeats")
     options = parser.parse_args(argv)
     if options.sequence:
-        say(joining())
+        say(joining(options.phases))
         return 0
     theirs = _kafkas(CASES)
     say(f"Connect's assignors, milliseconds, least of {options.repeats} ({machine()})\n")

@@ -21,6 +21,7 @@ CONNECTORS = {"orders": 2, "payments": 1}
 FAST = {
     "group.consumer.min.heartbeat.interval.ms": "50",
     "group.consumer.heartbeat.interval.ms": "50",
+    "group.initial.rebalance.delay.ms": "0",  # for the first ones to join; 3 seconds by default
 }
 
 

@@ -29,6 +29,7 @@ CONFIG = {
     "group.consumer.session.timeout.ms": "1500",
     "group.consumer.min.heartbeat.interval.ms": "20",
     "group.consumer.heartbeat.interval.ms": "100",
+    "group.initial.rebalance.delay.ms": "0",
 }
 CONNECTORS = {"a": 3, "b": 2}
 ALL = frozenset(

@@ -188,8 +188,10 @@ class Worker:
 class WorkerGroup:
     """Workers of the group ``c``. ``check`` looks at what really runs after every start."""
 
-    def __init__(self, assignor: ConnectAssignor | None = None) -> None:
-        self.base = GroupHarness("4.4")
+    def __init__(
+        self, assignor: ConnectAssignor | None = None, *, initial_delay_ms: int = 0
+    ) -> None:
+        self.base = GroupHarness("4.4", group_initial_rebalance_delay_ms=initial_delay_ms)
         self.assignor = assignor
         """``None``: tests say what is computed, with ``assign``."""
         self.configuration = CONFIGURED

@@ -4,11 +4,12 @@ Theory of operation
 ===================
 
 A group whose epoch is ahead of its assignment epoch, and whose members can compute, has one *round*
-at a time. ``settle`` starts it: it chooses an assignor and a member. The member learns of it in its
-next heartbeat answer (``flag``), which is repeated until it asks for the group (``prepare``). It
-has its own rebalance timeout from the first notice to the result (``install``); a member that takes
-longer, or returns nonsense, is passed over for this group epoch while another one can do it. It is
-not fenced: that is what its session is for.
+at a time. ``settle`` starts it (for the first target of a Connect group not before others had time
+to join: ``gathering``): it chooses an assignor and a member. The member learns of it in its next
+heartbeat answer (``flag``), which is repeated until it asks for the group (``prepare``). It has its
+own rebalance timeout from the first notice to the result (``install``); a member that takes longer,
+or returns nonsense, is passed over for this group epoch while another one can do it. It is not
+fenced: that is what its session is for.
 
 A result is installed even when the group epoch has moved meanwhile, so that a group that changes
 all the time makes progress; ``settle`` then starts the next round at once.
@@ -29,6 +30,7 @@ from mock_coordinator.core.groups.client_assignors.computation import (
     FromChosenMember,
     ResultOfChosenMember,
 )
+from mock_coordinator.core.groups.client_assignors.gathering import Gathering
 from mock_coordinator.core.groups.client_assignors.install import refused
 from mock_coordinator.core.groups.client_assignors.prepare import member_offer
 from mock_coordinator.core.groups.client_assignors.selection import Choice, choose
@@ -86,6 +88,7 @@ class Rounds:
         self._env: Final = env
         self._rounds: Final[dict[str, Round]] = {}
         self._memory: Final[dict[str, _Memory]] = {}
+        self._gathering: Final = Gathering(env)
 
     def of(self, group_id: str) -> Round | None:
         """The round of a group, if there is one."""
@@ -102,12 +105,14 @@ class Rounds:
                 self._end(group_id)
             if not isinstance(group, ReconciledGroup) or group.is_empty:
                 self._memory.pop(group_id, None)
+                self._gathering.forget(group_id)
             return
         running = self._rounds.get(group_id)
         if running is not None and not self._goes_on(group, running):
             self._end(group_id)
             running = None
-        if running is None and group.epoch > group.assignment_epoch:
+        needed = running is None and group.epoch > group.assignment_epoch
+        if needed and not self._gathering.holds(now_ms, group):
             self._start(now_ms, group)
 
     def _goes_on(self, group: ReconciledGroup, running: Round) -> bool:
@@ -181,6 +186,11 @@ class Rounds:
             assert isinstance(group, ReconciledGroup), "settle() ends the rounds of other groups"
             self._arm(now_ms, group, member_id)
         return running.phase is Phase.NOTIFIED
+
+    def gathered(self, now_ms: int, group_id: str) -> None:
+        """The group has waited long enough for others to join."""
+        self._gathering.end(group_id)
+        self.settle(now_ms, group_id)
 
     def expired(self, now_ms: int, group_id: str) -> None:
         """The member took longer than its rebalance timeout: another one computes."""

@@ -393,6 +393,8 @@ class GroupCoordinator:
                 self._expire(now_ms, timer, payload)
             elif timer.kind is TimerKind.COMPUTATION:
                 self._rounds.expired(now_ms, timer.group_id)
+            elif timer.kind is TimerKind.COMPANY:
+                self._rounds.gathered(now_ms, timer.group_id)
             elif timer.kind is TimerKind.REGEX:
                 self._resolve(now_ms, timer.group_id)
             elif timer.kind in CLASSIC_TIMERS:

@@ -42,6 +42,7 @@ class ConnectGroup(ReconciledGroup):
     type: ClassVar[GroupType] = GroupType.CONNECT
     records: ClassVar[RecordTypes] = CONNECT_RECORDS
     protocol_type: ClassVar[str] = "connect"
+    gathers: ClassVar[bool] = True
 
     def __init__(self, group_id: str) -> None:
         super().__init__(group_id, _FIRST_EPOCH)

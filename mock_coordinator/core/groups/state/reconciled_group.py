@@ -88,6 +88,8 @@ class ReconciledGroup:
     type: ClassVar[GroupType]
     records: ClassVar[RecordTypes]
     """The types of the records that are written about such a group."""
+    gathers: ClassVar[bool] = False
+    """Whether it waits for company before a member computes its first target."""
 
     def __init__(self, group_id: str, first_epoch: int) -> None:
         self.group_id = group_id

@@ -30,6 +30,8 @@ class TimerKind(StrEnum):
     """The regexes of a group are to be resolved; due at once."""
     COMPUTATION = "computation"
     """A member has not computed the group's assignment in time."""
+    COMPANY = "company"
+    """A group has waited long enough for others to join, and its first target is computed."""
     CLASSIC_SESSION = "classic session"
     """A member of a classic group has been silent for too long, or does not come back with the id
     that it was given."""

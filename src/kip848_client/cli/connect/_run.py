@@ -37,6 +37,7 @@ _CONFIG: Final = {
     "group.consumer.session.timeout.ms": str(_SESSION_MS),
     "group.consumer.min.heartbeat.interval.ms": "100",
     "group.consumer.heartbeat.interval.ms": "300",
+    "group.initial.rebalance.delay.ms": "0",  # they come one after the other, as the story says
 }
 _ITEMS: Final = tuple(
     item_name(name, task) for name, count in CONNECTORS.items() for task in range(ITSELF, count)

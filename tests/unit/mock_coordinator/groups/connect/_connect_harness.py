@@ -87,7 +87,7 @@ class ConnectGroupHarness:
     """Workers of the group ``c``, and a coordinator."""
 
     def __init__(self, profile: str = "4.4") -> None:
-        self.base = GroupHarness(profile)
+        self.base = GroupHarness(profile, group_initial_rebalance_delay_ms=0)
         self.workers: dict[str, Worker] = {}
         self.checker = OwnershipChecker(lambda: self.base.catalog, self._snapshot)
 

@@ -275,7 +275,7 @@ async def test_over_tcp(anyio_backend: str) -> None:
         connection.close()
         return answers
 
-    async with MockBroker() as broker:
+    async with MockBroker(config={"group.initial.rebalance.delay.ms": "0"}) as broker:
         joined, prepared = await anyio.to_thread.run_sync(story, *broker.address)
         assert isinstance(joined, ConnectGroupHeartbeatResponse)
         assert (joined.error_code, joined.member_epoch) == (0, 1)
