@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -19,7 +19,7 @@ from mock_coordinator.threaded import BrokerThread
 from tests.pages._snippets import PAGES, name_of, snippets
 from tests.spark import kills
 from tests.support.pytest_kafka import skip_without_kafka
-from tests.support.spark_jars import add_kafka_source
+from tests.support.spark_jars import add_avro, add_kafka_source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -258,11 +258,63 @@ def test_rows_go_to_a_topic_and_to_what_else_spark_can_write(
     settings["run"]["checkpoint"] += "-3"
     with pytest.raises(ConfigError, match=r"was written with the checkpoint of id"):
         Pipeline(settings, spark=spark).start()
-    (tmp_path / "schema.avsc").write_text('{"type": "record", "name": "r", "fields": []}')
-    settings["decode"] = {"format": "avro", "schema_file": str(tmp_path / "schema.avsc")}
-    settings["sink"] = {"path": str(tmp_path / "avro")}
-    with pytest.raises(ConfigError, match=r"run.packages = \['org.apache.spark:spark-avro_2.13:4"):
+    (tmp_path / "descriptors").write_bytes(b"")
+    schema = {"schema_file": str(tmp_path / "descriptors"), "message": "r"}
+    settings["decode"] = {"format": "protobuf", **schema}
+    settings["sink"] = {"path": str(tmp_path / "protobuf")}
+    with pytest.raises(ConfigError, match=r"run.packages = \['org.apache.spark:spark-proto"):
         Pipeline(settings, spark=spark).start()
+
+
+_AVRO: Final[dict[str, Any]] = {
+    "type": "record",
+    "name": "order",
+    "fields": [
+        {"name": "id", "type": ["null", "long"]},
+        {"name": "name", "type": ["null", "string"]},
+    ],
+}
+
+
+def _avro(row: dict[str, Any]) -> bytes:
+    """Of small numbers and short texts: the index of the type first, all doubled (zigzag)."""
+    if row["id"] is None:
+        return b"\0\0"
+    name: bytes = row["name"].encode()
+    return bytes([2, 2 * row["id"], 2, 2 * len(name)]) + name
+
+
+def test_avro_is_decoded_and_what_is_none_is_buried(
+    spark: SparkSession, mock_broker: BrokerThread, tmp_path: Path
+) -> None:
+    """Spark itself makes a row of nulls of what is no Avro; one that was written is another."""
+    from kip848_client.spark import Pipeline
+
+    rows = [{"id": number, "name": f"n{number}"} for number in range(20)]
+    rows += [{"id": None, "name": None}]
+    for row in rows:
+        mock_broker.produce("orders", b"\0\0\0\0\7" + _avro(row), partition=1)
+    for value in (b"\0\0\0\0\7\x02", b"\0\0\0\0\7\x09", b"", None):
+        mock_broker.produce("orders", value, partition=2)
+    (tmp_path / "schema.avsc").write_text(json.dumps(_AVRO))
+    settings = _settings(mock_broker, tmp_path)
+    settings["decode"] = {
+        "format": "avro",
+        "schema_file": str(tmp_path / "schema.avsc"),
+        "skip_bytes": 5,
+        "on_error": "dead-letter",
+        "dead_letter": str(tmp_path / "dead"),
+    }
+    with skip_without_kafka():
+        add_avro(spark)
+    assert Pipeline(settings, spark=spark).start().wait(120)
+    found = [each for each in _rows(tmp_path / "out") if each["partition"] == 1]
+    found.sort(key=lambda each: each["offset"])
+    assert [{"id": each["id"], "name": each["name"]} for each in found] == rows
+    assert [each["id"] for each in _rows(tmp_path / "out") if each["partition"] == 2] == [None]
+    buried = {each["offset"]: each["value"] for each in _rows(tmp_path / "dead")}
+    assert buried == {0: b"\0\0\0\0\7\x02", 1: b"\0\0\0\0\7\x09", 2: b""}
+    assert _committed(mock_broker) == 25
 
 
 def test_brokers_that_cannot_be_reached_end_it(

@@ -6,6 +6,7 @@ becomes of such records is the caller's business.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +27,7 @@ _RAW: Final = "__kip848_raw"
 POISON: Final = "kip848: poison record"
 """How the message of a record begins that cannot be decoded."""
 _TEXT: Final = "__kip848_text"
+_PARSED: Final = "__kip848_parsed"
 _MISSING: Final = {
     "avro": "spark-avro",
     "protobuf": "spark-protobuf",
@@ -99,26 +101,29 @@ def _from_json(frame: DataFrame, fields: StructType) -> DataFrame:
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _TEXT}
     parsed = F.from_json(F.col("value").cast("string"), schema, options)
     there = F.col("value").isNotNull()
-    bad = there & (F.col("__parsed").isNull() | F.col(f"__parsed.{_TEXT}").isNotNull())
-    fine = F.when(there, F.struct(*(F.col(f"__parsed.`{each.name}`") for each in fields.fields)))
+    bad = there & (F.col(_PARSED).isNull() | F.col(f"{_PARSED}.{_TEXT}").isNotNull())
+    fine = F.when(there, F.struct(*(F.col(f"{_PARSED}.`{each.name}`") for each in fields.fields)))
     columns = [fine.alias("value") if name == "value" else F.col(name) for name in frame.columns]
-    marked = frame.withColumn("__parsed", parsed).withColumn(BAD, F.coalesce(bad, F.lit(True)))
+    marked = frame.withColumn(_PARSED, parsed).withColumn(BAD, F.coalesce(bad, F.lit(True)))
     return marked.select(*columns, BAD)
 
 
 def _from_package(frame: DataFrame, settings: DecodeSettings) -> DataFrame:
-    """Spark's own functions for Avro and Protobuf: they give null for what they cannot decode."""
+    """Spark's own functions for Avro and Protobuf, by which what cannot be decoded is null."""
     parsed = _parsed_by_package(settings)
     try:
-        marked = frame.withColumn("value", parsed)
+        marked = frame.withColumn(_PARSED, parsed)
     except AnalysisException as err:
         if "NOT_LOADED" in str(err):
             raise _not_there(settings.format) from err
         raise ConfigError(f"decode.schema_file {settings.schema_file}: {_first_line(err)}") from err
     except TypeError as err:  # "'JavaPackage' object is not callable"
         raise _not_there(settings.format) from err
-    bad = F.col(_RAW).isNotNull() & F.col("value").isNull()
-    return marked.withColumn(BAD, bad)
+    there, value = _PARSED, _PARSED
+    if settings.format == "avro":
+        there, value = f"{_PARSED}.inner", f"{_PARSED}.inner.it"
+    bad = F.col(_RAW).isNotNull() & F.col(there).isNull()
+    return marked.withColumn(BAD, bad).withColumn("value", F.col(value)).drop(_PARSED)
 
 
 def _parsed_by_package(settings: DecodeSettings) -> Column:
@@ -131,7 +136,7 @@ def _parsed_by_package(settings: DecodeSettings) -> Column:
         if settings.format == "avro":
             from pyspark.sql.avro.functions import from_avro
 
-            return from_avro("value", content.decode(), {"mode": "PERMISSIVE"})
+            return from_avro("value", _in_two_records(json.loads(content)), {"mode": "PERMISSIVE"})
         from pyspark.sql.protobuf.functions import from_protobuf
 
         return from_protobuf(
@@ -142,8 +147,19 @@ def _parsed_by_package(settings: DecodeSettings) -> Column:
         )
     except (TypeError, AnalysisException) as err:
         raise _not_there(settings.format) from err
-    except UnicodeDecodeError as err:
+    except ValueError as err:  # it is no text, or no JSON
         raise ConfigError(f"decode.schema_file {file}: {err}") from err
+
+
+def _in_two_records(schema: object) -> str:
+    """A schema of the same bytes: a record of one field is written as the field is.
+
+    For what it cannot decode ``from_avro`` gives a record whose fields are null, as if these nulls
+    had been written. The inner record of what was written is never null."""
+    for name in ("it", "inner"):
+        record = f"kip848_with_{name}"
+        schema = {"type": "record", "name": record, "fields": [{"name": name, "type": schema}]}
+    return json.dumps(schema)
 
 
 def _not_there(kind: str) -> ConfigError:
