@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kip848_client.error_codes import ErrorCode
-from tests.errors_page import of_groups, of_producers, of_records, of_telemetry
+from tests.errors_page import of_groups, of_producers, of_records, of_telemetry, of_workers
 from tests.errors_page.columns import Column
 
 __all__ = ["COLUMNS", "UNHEARD_OF", "page"]
@@ -19,6 +19,7 @@ COLUMNS: Final = (
     *of_groups.COLUMNS,
     *of_records.COLUMNS,
     *of_producers.COLUMNS,
+    *of_workers.COLUMNS,
     *of_telemetry.COLUMNS,
 )
 
@@ -61,6 +62,7 @@ def _codes() -> Iterator[str]:
         ("Members of a group", of_groups.COLUMNS),
         ("Reading", of_records.COLUMNS),
         ("Producers", of_producers.COLUMNS),
+        ("Connect workers in classic groups", of_workers.COLUMNS),
         ("Metrics that brokers ask for", of_telemetry.COLUMNS),
     )
     for title, columns in parts:

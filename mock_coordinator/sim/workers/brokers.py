@@ -39,6 +39,7 @@ class Brokers(Nodes[WorkerOptions]):
                 "group.consumer.min.heartbeat.interval.ms": "100",
                 "group.consumer.heartbeat.interval.ms": str(options.heartbeat_interval_ms),
                 "group.consumer.assignment.interval.ms": "0",
+                "group.initial.rebalance.delay.ms": str(options.initial_delay_ms),
             },
         )
         core = ClusterCore.create(

@@ -26,6 +26,8 @@ class WorkerOptions(Parameters):
     assignor: str
     session_timeout_ms: int
     heartbeat_interval_ms: int
+    initial_delay_ms: int
+    """``group.initial.rebalance.delay.ms``."""
     delay_max_ms: int
     """``scheduled.rebalance.max.delay.ms``."""
 
@@ -98,4 +100,5 @@ def draw_worker_options(seed: int) -> WorkerOptions:
         duplicate=dice.probability(0.1),
         clog_every_ms=dice.period(6_000),
         partition_every_ms=dice.period(8_000),
+        initial_delay_ms=(0, 500, 3_000)[dice.between(0, 2)],
     )

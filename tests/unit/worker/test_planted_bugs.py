@@ -1,4 +1,6 @@
-"""Bugs in the membership of workers, each put in on purpose: a test that looks for it fails."""
+"""Bugs in the membership of workers, each put in on purpose: a test that looks for it fails. Those
+in the membership of classic groups are in ``test_planted_classic_bugs``; the simulation is held to
+some of them, too (``tests/simulation/test_planted_worker_bugs.py``)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,131 @@
+"""Bugs in the membership of workers in classic groups, each put in on purpose: a test that looks
+for it fails. Those in the membership of the new protocol are in ``test_planted_bugs``."""
+
+from __future__ import annotations
+
+import pytest
+
+from kip848_client.worker import ClassicWorkerCore
+from kip848_client.worker._classic_leading import Leading
+from kip848_client.worker._classic_membership import ClassicMembership
+from tests.support.planting import Plant, plant
+from tests.unit.worker import test_classic_membership as membership
+from tests.unit.worker.test_planted_bugs import Bug
+
+CLASSIC_BUGS = {
+    "a worker that cannot reach the coordinator goes on": Bug(
+        Plant(
+            ClassicMembership,
+            "_session_ends_ms",
+            "self._beat.session_ends_ms if self._items.assigned else None",
+            "None",
+        ),
+        membership.test_a_worker_that_is_cut_off_stops_before_its_session_ends,
+    ),
+    "it begins to stop when its session ends": Bug(
+        Plant(
+            ClassicMembership,
+            "_session_ends_ms",
+            "self._beat.session_ends_ms",
+            "self._beat.session_ends_ms + self._settings.task_shutdown_graceful_timeout_ms",
+        ),
+        membership.test_a_worker_that_is_cut_off_stops_before_its_session_ends,
+    ),
+    "what was revoked is handed out to nobody": Bug(
+        Plant(ClassicWorkerCore, "_on_synced", "if said.revoked:", "if False:"),
+        membership.test_what_is_revoked_is_stopped_before_others_get_it,
+    ),
+    "no heartbeats while a round waits": Bug(
+        Plant(
+            ClassicMembership,
+            "_may_beat",
+            "self._state in st.HEARTBEATING",
+            "self._state is ClassicState.STABLE",
+        ),
+        membership.test_heartbeats_go_out_while_a_round_waits_and_while_items_stop,
+    ),
+    "the end of a delay is not noticed": Bug(
+        Plant(
+            ClassicWorkerCore,
+            "_on_synced",
+            "self._now + said.delay_ms if said.delay_ms else None",
+            "None",
+        ),
+        membership.test_a_worker_that_is_killed_is_waited_for,
+    ),
+    "a leader has no memory": Bug(
+        Plant(Leading, "_compute", "self._memory = led.memory", "pass"),
+        membership.test_a_worker_that_is_killed_is_waited_for,
+    ),
+    "items are started without their configuration": Bug(
+        Plant(
+            ClassicWorkerCore,
+            "_start",
+            "self._configuration.offset < self._said.config_offset",
+            "False",
+        ),
+        membership.test_nothing_starts_before_the_configuration_is_known,
+    ),
+    "a leader computes with a configuration that is behind": Bug(
+        Plant(
+            Leading,
+            "_compute",
+            "            configuration.offset,\n",
+            "            max(configuration.offset, _newest(joined)),\n",
+        ),
+        membership.test_a_leader_waits_for_the_configuration_that_others_know,
+    ),
+    "a leader that cannot know the configuration goes on leading": Bug(
+        Plant(
+            Leading,
+            "_compute",
+            "now_ms + settings.worker_sync_timeout_ms",
+            "now_ms + 1_000_000_000",
+        ),
+        membership.test_a_leader_that_cannot_know_the_configuration_lets_another_lead,
+    ),
+    "tasks that are configured anew go on as they were": Bug(
+        Plant(ClassicWorkerCore, "_begin_round", "if outdated:", "if False:"),
+        membership.test_tasks_that_are_configured_anew_stop_everywhere_before_they_start_again,
+    ),
+    "an eager group goes on while a round begins": Bug(
+        Plant(
+            ClassicWorkerCore,
+            "_begin_round",
+            "not self._protocol.is_incremental and items.runs_something",
+            "False",
+        ),
+        membership.test_an_eager_group_stops_everything_before_each_round,
+    ),
+    "a group that becomes eager goes on with what it ran": Bug(
+        Plant(
+            ClassicWorkerCore, "_on_joined", "turns_eager and self._items.runs_something", "False"
+        ),
+        membership.test_a_group_that_becomes_eager_stops_what_it_ran,
+    ),
+    "a worker that was put out keeps its id": Bug(
+        Plant(ClassicMembership, "_fence", "if forget_id:", "if False:"),
+        membership.test_a_member_that_the_coordinator_does_not_know_drops_everything_and_joins_anew,
+    ),
+    "the id that the coordinator gave is not taken": Bug(
+        Plant(ClassicWorkerCore, "_on_refused", "self._member_id = refused.member_id", "pass"),
+        membership.test_one_worker_runs_everything,
+    ),
+    "a leave that nobody answers counts as one": Bug(
+        Plant(
+            ClassicMembership,
+            "_give_leave_up",
+            'LocalProtocolError("the time for the leave is over")',
+            "None",
+        ),
+        membership.test_a_leave_that_nobody_answers_ends_in_time,
+    ),
+}
+
+
+@pytest.mark.parametrize("bug", CLASSIC_BUGS.values(), ids=CLASSIC_BUGS)
+def test_a_bug_is_seen(monkeypatch: pytest.MonkeyPatch, bug: Bug) -> None:
+    bug.test(*bug.arguments)
+    plant(monkeypatch, bug.plant)
+    with pytest.raises((AssertionError, ValueError)):
+        bug.test(*bug.arguments)
