@@ -187,6 +187,37 @@ async def test_workers_share_take_over_and_are_configured_anew() -> None:
         )
 
 
+async def test_workers_are_rolled_to_the_new_protocol_and_back_while_others_run_on() -> None:
+    fast = {
+        **CONFIG,
+        "group.consumer.min.heartbeat.interval.ms": "100",
+        "group.consumer.heartbeat.interval.ms": "100",
+    }
+    async with MockBroker(config=fast) as broker, group(broker.bootstrap) as workers:
+        for name in ("w1", "w2"):
+            await workers.join(name, group_protocol="classic", session_timeout_ms=1_500)
+        await workers.until(lambda: workers.shared("w1", "w2"))
+        snapshot = broker.snapshot("workers")
+        assert snapshot is not None
+        assert snapshot.type == "classic"
+        kept = workers.workers["w2"].assigned
+        await workers.workers["w1"].stop()
+        await workers.join("w1", group_protocol="connect")
+        await workers.until(lambda: workers.shared("w1", "w2"))
+        assert workers.workers["w2"].assigned == kept
+        assert [what for what, _ in workers.items["w2"].calls if what != "assigned"] == []
+        snapshot = broker.snapshot("workers")
+        assert snapshot is not None
+        assert snapshot.type == "connect"
+        assert workers.workers["w2"].leader_url == "http://w1/"
+        await workers.workers["w1"].stop()
+        await workers.until(lambda: workers.shared("w2"))
+        assert "revoked" not in [what for what, _ in workers.items["w2"].calls]
+        snapshot = broker.snapshot("workers")
+        assert snapshot is not None
+        assert snapshot.type == "classic"
+
+
 async def test_a_worker_that_leaves_while_a_round_waits_does_not_wait_for_it() -> None:
     async with on_a_mock() as workers:
         await workers.join("w1")

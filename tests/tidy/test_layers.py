@@ -459,7 +459,8 @@ GROUP_LAYERS: tuple[tuple[str, ...], ...] = (
     ("membership",),
     ("migration",),
     ("consumer",),
-    ("classic_members", "connect"),
+    ("classic_members",),
+    ("connect",),
     ("service",),
 )
 """The same inside of ``groups``."""

@@ -26,10 +26,11 @@ from mock_coordinator.core.groups.records.member_state import MemberState
 from mock_coordinator.core.groups.state.classic_live import CONSUMER_PROTOCOL_TYPE
 from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.state.environment import Decision, Environment, TimerChange
+from mock_coordinator.core.groups.state.reconciled_group import ReconciledGroup
 from mock_coordinator.core.groups.state.timers import Timer, TimerKind
 from mock_coordinator.core.refused import Refused
 
-__all__ = ["decide_heartbeat_to_consumer_group", "decide_sync_to_consumer_group"]
+__all__ = ["decide_heartbeat_to_reconciled_group", "decide_sync_to_consumer_group"]
 
 
 def decide_sync_to_consumer_group(
@@ -70,8 +71,8 @@ def decide_sync_to_consumer_group(
     )
 
 
-def decide_heartbeat_to_consumer_group(
-    env: Environment, now_ms: int, group: ConsumerGroup, request: HeartbeatRequest
+def decide_heartbeat_to_reconciled_group(
+    env: Environment, now_ms: int, group: ReconciledGroup, request: HeartbeatRequest
 ) -> Decision[HeartbeatResponse]:
     """Raises ``Refused``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION."""
     member, classic = classic_member(

@@ -11,9 +11,9 @@ from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.membership.identity import leaving_member
 from mock_coordinator.core.groups.records.member_state import MemberState
 from mock_coordinator.core.groups.records.state_records import ClassicMemberMetadata
-from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.state.environment import Environment, TimerChange
 from mock_coordinator.core.groups.state.member import Member
+from mock_coordinator.core.groups.state.reconciled_group import ReconciledGroup
 from mock_coordinator.core.groups.state.timers import Timer, TimerKind
 from mock_coordinator.core.refused import Refused
 
@@ -21,7 +21,7 @@ __all__ = ["classic_member", "is_behind", "is_waiting_for_others", "rejoin_timer
 
 
 def classic_member(
-    group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int
+    group: ReconciledGroup, member_id: str, instance_id: str | None, generation: int
 ) -> tuple[Member, ClassicMemberMetadata]:
     """The member that sends SyncGroup or Heartbeat.
 
@@ -38,27 +38,37 @@ def classic_member(
     return member, member.classic
 
 
-def is_behind(env: Environment, group: ConsumerGroup, member: Member) -> bool:
+def is_behind(env: Environment, group: ReconciledGroup, member: Member) -> bool:
     """Whether there is something newer than what the member joined for."""
     # while a member computes there is nothing to join for yet
-    by_target = env.profile.classic_rejoin_by_assignment_epoch or group.client_assigned
+    by_target = env.profile.classic_rejoin_by_assignment_epoch or not group.broker_computes
     return member.epoch < (group.assignment_epoch if by_target else group.epoch)
 
 
-def is_waiting_for_others(group: ConsumerGroup, member: Member) -> bool:
-    """Whether a partition of the member's target is still held (by another member)."""
+def is_waiting_for_others(group: ReconciledGroup, member: Member) -> bool:
+    """Whether a partition of the member's target is still held (by another member), or held
+    back."""
     if member.state is not MemberState.UNRELEASED_PARTITIONS:
         return False
-    for topic_id, partitions in group.target_of(member.member_id).items():
+    target = group.target_of(member.member_id)
+    is_held_back = group.release_rule(member.member_id, target)
+    for topic_id, partitions in target.items():
         mine = member.assigned.get(topic_id, {})
         holders = group.holders.get(topic_id, {})
-        if any(partition in holders and partition not in mine for partition in partitions):
+        if any(
+            partition not in mine
+            and (
+                partition in holders
+                or (is_held_back is not None and is_held_back(topic_id, partition))
+            )
+            for partition in partitions
+        ):
             return True
     return False
 
 
 def rejoin_timer(
-    env: Environment, group: ConsumerGroup, member: Member, now_ms: int
+    env: Environment, group: ReconciledGroup, member: Member, now_ms: int
 ) -> list[TimerChange]:
     """Give the member its rebalance timeout to join again, unless that is running already."""
     timer = Timer(TimerKind.MEMBER_JOIN, group.group_id, member.member_id)

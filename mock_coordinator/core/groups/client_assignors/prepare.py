@@ -3,7 +3,7 @@ checked against (KIP-848, ConsumerGroupPrepareAssignment)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kip848_client._types import STATIC_LEAVE_EPOCH, TopicId
@@ -20,15 +20,26 @@ from mock_coordinator.core.groups.assignment.subscriptions import (
     subscribed_names,
     subscribed_topic_ids,
 )
-from mock_coordinator.core.groups.client_assignors.selection import Offer
+from mock_coordinator.core.groups.client_assignors.selection import Offer, candidates
 from mock_coordinator.core.groups.records.assignor_values import CLASSIC_VERSION, ClientAssignor
+from mock_coordinator.core.groups.records.connect_protocol import spoken
+from mock_coordinator.core.groups.records.connect_records import WorkerSubscription
 from mock_coordinator.core.groups.records.consumer_protocol import read_subscription
 from mock_coordinator.core.groups.records.state_records import ClassicProtocol
 from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.state.member import Member
 from mock_coordinator.core.topics.catalog import Catalog
 
-__all__ = ["GroupInput", "MemberInput", "TopicInput", "group_input", "member_offer", "prepared"]
+__all__ = [
+    "GroupInput",
+    "MemberInput",
+    "TopicInput",
+    "group_input",
+    "member_offer",
+    "offers_of",
+    "prepared",
+    "worker_assignor",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,40 @@ def member_offer(member: Member) -> Offer:
     return Offer(
         member.subscription.client_assignors, can_compute=member.epoch != STATIC_LEAVE_EPOCH
     )
+
+
+def offers_of(members: Mapping[str, Member], eldest: str | None = None) -> dict[str, Offer]:
+    """What all of them offer. A worker of the classic protocol goes along with whatever assignor
+    the workers of the new one agree on; it is what that assignor has to read, and can be told, that
+    counts. ``eldest`` as in ``selection``."""
+    followers = {
+        member_id: member.classic
+        for member_id, member in members.items()
+        if member.classic is not None and isinstance(member.subscription, WorkerSubscription)
+    }
+    offers = {
+        member_id: member_offer(member)
+        for member_id, member in members.items()
+        if member_id not in followers
+    }
+    names = candidates(offers, eldest) if followers else []
+    for member_id, classic in followers.items():
+        assignors = tuple(_worker_offer(classic.supported_protocols, name) for name in names)
+        offers[member_id] = Offer(assignors, can_compute=False)
+    return offers
+
+
+def worker_assignor(member: Member, name: str) -> ClientAssignor:
+    """What a worker of either protocol offers for this assignor, which all can go along with."""
+    if member.classic is not None:
+        return _worker_offer(member.classic.supported_protocols, name)
+    return next(each for each in member.subscription.client_assignors if each.name == name)
+
+
+def _worker_offer(protocols: Iterable[ClassicProtocol], name: str) -> ClientAssignor:
+    said = spoken(protocols)
+    version = int(said.protocol)
+    return ClientAssignor(name, version, version, metadata_version=version, metadata=said.raw)
 
 
 def _classic_offer(protocol: ClassicProtocol) -> ClientAssignor:

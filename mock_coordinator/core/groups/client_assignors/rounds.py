@@ -32,7 +32,7 @@ from mock_coordinator.core.groups.client_assignors.computation import (
 )
 from mock_coordinator.core.groups.client_assignors.gathering import Gathering
 from mock_coordinator.core.groups.client_assignors.install import refused
-from mock_coordinator.core.groups.client_assignors.prepare import member_offer
+from mock_coordinator.core.groups.client_assignors.prepare import offers_of
 from mock_coordinator.core.groups.client_assignors.selection import Choice, choose
 from mock_coordinator.core.groups.records.state_records import StateRecord
 from mock_coordinator.core.groups.state.environment import Environment
@@ -133,7 +133,7 @@ class Rounds:
 
     def _choose(self, group: ReconciledGroup) -> Choice | None:
         memory = self._memory.setdefault(group.group_id, _Memory())
-        offers = {member_id: member_offer(each) for member_id, each in group.members.items()}
+        offers = offers_of(group.members, group.eldest)
         failed = memory.failed if memory.failed_at == group.epoch else set[str]()
         last = memory.last or group.last_to_compute
         return choose(offers, excluded=failed, last=last, eldest=group.eldest)

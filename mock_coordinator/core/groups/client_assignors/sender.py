@@ -7,15 +7,16 @@ from collections.abc import Collection, Iterable
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.assignment.target_assignment import Sender
 from mock_coordinator.core.groups.client_assignors.offers import require_overlap
-from mock_coordinator.core.groups.client_assignors.prepare import member_offer
+from mock_coordinator.core.groups.client_assignors.prepare import offers_of
 from mock_coordinator.core.groups.client_assignors.selection import Offer, candidates, choose
 from mock_coordinator.core.groups.records.assignor_values import CLASSIC_VERSION, ClientAssignor
+from mock_coordinator.core.groups.records.connect_records import WorkerSubscription
 from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.state.member import Member
 from mock_coordinator.core.groups.state.reconciled_group import ReconciledGroup
 from mock_coordinator.core.refused import Refused
 
-__all__ = ["members_compute", "require_computable"]
+__all__ = ["members_compute", "require_computable", "require_served"]
 
 
 def members_compute(group: ConsumerGroup, sender: Sender) -> bool:
@@ -64,6 +65,14 @@ def require_computable(
         )
 
 
+def require_served(group: ReconciledGroup, after: Member) -> None:
+    """Raise ``Refused`` INCONSISTENT_GROUP_PROTOCOL when a worker of the classic protocol says
+    something that no member of the group could read."""
+    offers = _offers(group, after, None)
+    if candidates(offers) and choose(offers) is None:
+        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+
+
 def _require_classic_version(
     group: ReconciledGroup, offer: Iterable[ClientAssignor], excepted: Collection[str | None]
 ) -> None:
@@ -72,6 +81,8 @@ def _require_classic_version(
     for member_id, member in group.members.items():
         if member.classic is None or member_id in excepted:
             continue
+        if isinstance(member.subscription, WorkerSubscription):
+            continue  # the names of its protocols are none of assignors
         names = {each.name for each in member.classic.supported_protocols}
         for own in offer:
             if own.name in names and own.minimum_version > CLASSIC_VERSION:
@@ -97,10 +108,6 @@ def _all_offer(group: ConsumerGroup, sender: Sender) -> bool:
 
 
 def _offers(group: ReconciledGroup, after: Member, replaced: str | None) -> dict[str, Offer]:
-    offers = {
-        member_id: member_offer(member)
-        for member_id, member in group.members.items()
-        if member_id != replaced
-    }
-    offers[after.member_id] = member_offer(after)
-    return offers
+    members = {each: member for each, member in group.members.items() if each != replaced}
+    members[after.member_id] = after
+    return offers_of(members, group.eldest)

@@ -12,10 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from kip848_client._types import TopicId
 from kip848_client.assignors import NO_PARTITIONS, Partitions
 from kip848_client.connect import (
+    ITSELF,
     ItemsError,
+    connector_of,
     read_items,
+    resource_of,
     taken_once,
     write_items,
 )
@@ -31,13 +35,16 @@ from mock_coordinator.core.groups.client_assignors.install import (
     require_version,
     target_records,
 )
+from mock_coordinator.core.groups.client_assignors.prepare import worker_assignor
 from mock_coordinator.core.groups.records.assignor_values import AssignmentMetadata, ClientAssignor
+from mock_coordinator.core.groups.records.connect_protocol import BROUGHT
 from mock_coordinator.core.groups.records.connect_records import (
+    ConnectCurrentAssignment,
     ConnectTargetEpoch,
     ConnectTargetMetadata,
     ConnectWorkerMetadata,
 )
-from mock_coordinator.core.groups.records.state_records import StateRecord
+from mock_coordinator.core.groups.records.state_records import OwnedPartitions, StateRecord
 from mock_coordinator.core.groups.state.connect_group import ConnectGroup, subscription_of
 from mock_coordinator.core.topics.catalog import Catalog
 
@@ -71,9 +78,7 @@ def _given(_catalog: Catalog, group: ConnectGroup, assignor: str) -> WorkersInpu
         member_id: _Worker(
             member_epoch=member.epoch,
             instance_id=member.instance_id,
-            assignor=next(
-                each for each in member.subscription.client_assignors if each.name == assignor
-            ),
+            assignor=worker_assignor(member, assignor),
             target=group.targets.get(member_id, NO_PARTITIONS),
         )
         for member_id, member in group.members.items()
@@ -115,6 +120,7 @@ def _installed(
         computed, deferred = _validated(given, request)
         records += _served_reasons(group, given.group_epoch)
         prepared_for = {each: worker.instance_id for each, worker in given.workers.items()}
+        records += _named_generations(group, computed, deferred)
         records += target_records(group, prepared_for, computed)
     epoch = ConnectTargetEpoch(
         given.group_epoch, timestamp_ms, request.error, deferred, request.member_id
@@ -146,6 +152,40 @@ def _validated(
     except ItemsError as err:
         raise refused(str(err)) from err
     return computed, deferred
+
+
+def _named_generations(
+    group: ConnectGroup, computed: Computed, deferred: Partitions
+) -> list[StateRecord]:
+    """Tasks that the group has brought along from the classic protocol are of the generation in
+    which the target has their connector: they go on."""
+    named: dict[str, int] = {}
+    for target in (*(items for items, _ in computed.values()), deferred):
+        for connector, generation in map(connector_of, target):
+            if generation != ITSELF:
+                named[connector] = min(generation, named.get(connector, generation))
+    new_name = {
+        resource_of(connector, BROUGHT): resource_of(connector, generation)
+        for connector, generation in named.items()
+    }
+    records: list[StateRecord] = []
+    for member_id, member in group.members.items():
+        if new_name.keys().isdisjoint({*member.assigned, *member.pending_revocation}):
+            continue
+        current = replace(
+            member.current,
+            assigned=_renamed(member.assigned, new_name),
+            pending_revocation=_renamed(member.pending_revocation, new_name),
+        )
+        records.append(ConnectCurrentAssignment(group.group_id, member_id, current))
+    return records
+
+
+def _renamed(held: OwnedPartitions, new_name: Mapping[TopicId, TopicId]) -> OwnedPartitions:
+    renamed: dict[TopicId, dict[int, int]] = {}
+    for resource, parts in held.items():
+        renamed.setdefault(new_name.get(resource, resource), {}).update(parts)
+    return renamed
 
 
 def _served_reasons(group: ConnectGroup, epoch: int) -> list[StateRecord]:

@@ -16,26 +16,27 @@ from dataclasses import dataclass, field, replace
 from kip848_client._types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kip848_client.connect import OwnedItems, write_items
 from kip848_client.error_codes import ErrorCode
+from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
     ConnectGroupHeartbeatResponse,
     ConnectGroupHeartbeatResponseAssignment,
 )
-from mock_coordinator.core.groups.assignment.current_assignment import Reconciliation, away
+from mock_coordinator.core.groups.assignment.current_assignment import away
 from mock_coordinator.core.groups.client_assignors.sender import require_computable
+from mock_coordinator.core.groups.connect.fencing import fence_workers
+from mock_coordinator.core.groups.connect.update import WorkerUpdate
 from mock_coordinator.core.groups.connect.validation import (
     offered_assignors,
     reported_items,
     validate_connect_heartbeat,
 )
-from mock_coordinator.core.groups.consumer.leave import stopped_timers
 from mock_coordinator.core.groups.membership.identity import (
     identify,
     leaving_member,
-    removal_records,
     require_room,
 )
-from mock_coordinator.core.groups.membership.member_update import MemberUpdate
+from mock_coordinator.core.groups.migration.worker_upgrade import upgrade_workers
 from mock_coordinator.core.groups.records.assignor_values import ClientAssignor
 from mock_coordinator.core.groups.records.connect_records import (
     ConnectGroupEpoch,
@@ -45,7 +46,6 @@ from mock_coordinator.core.groups.records.state_records import (
     GroupEpoch,
     GroupMetadata,
     OwnedPartitions,
-    StateRecord,
 )
 from mock_coordinator.core.groups.state.classic_group import ClassicGroup
 from mock_coordinator.core.groups.state.connect_group import ConnectGroup, subscription_of
@@ -53,10 +53,10 @@ from mock_coordinator.core.groups.state.environment import Decision, Environment
 from mock_coordinator.core.groups.state.errors import not_a_connect_group
 from mock_coordinator.core.groups.state.member import Member, same_owned
 from mock_coordinator.core.groups.state.timers import TimerKind
-from mock_coordinator.core.inputs import ClientInfo
+from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.refused import Refused
 
-__all__ = ["decide_connect_heartbeat", "fence_workers", "note_confirmation"]
+__all__ = ["decide_connect_heartbeat", "note_confirmation"]
 
 
 def decide_connect_heartbeat(
@@ -66,7 +66,7 @@ def decide_connect_heartbeat(
     validate_connect_heartbeat(request)
     owned = reported_items(request)
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
-        return _leave(env, request)
+        return _leave(env, now_ms, request)
     return _Heartbeat(env, now_ms, request=request, client=client, owned=owned).decide()
 
 
@@ -86,19 +86,8 @@ def note_confirmation(
         group.unconfirmed.add(member.member_id)
 
 
-def fence_workers(group: ConnectGroup, members: Iterable[Member]) -> Decision[None]:
-    """Remove these workers, with one step of the group epoch for all of them. What the target gave
-    them is unassigned until the next target."""
-    gone = tuple(members)
-    records: list[StateRecord] = []
-    for member in gone:
-        records += removal_records(group, member.member_id)
-    records.append(ConnectGroupEpoch(group.group_id, GroupEpoch(group.epoch + 1)))
-    return Decision(None, records, stopped_timers(group, gone))
-
-
 def _leave(
-    env: Environment, request: ConnectGroupHeartbeatRequest
+    env: Environment, now_ms: int, request: ConnectGroupHeartbeatRequest
 ) -> Decision[ConnectGroupHeartbeatResponse]:
     """A heartbeat with epoch -1 or -2.
 
@@ -113,7 +102,7 @@ def _leave(
         current = away(env.profile, member.current)
         record = group.records.current(group.group_id, member.member_id, current)
         return Decision(response, [record])
-    return fence_workers(group, (member,)).answering(response)
+    return fence_workers(env, now_ms, group, (member,)).answering(response)
 
 
 def _existing(env: Environment, group_id: str) -> ConnectGroup:
@@ -134,12 +123,16 @@ def _reports(owned: Iterable[OwnedItems] | None, member: Member) -> bool:
 
 
 @dataclass(slots=True)
-class _Heartbeat(MemberUpdate):
+class _Heartbeat(WorkerUpdate):
     """One heartbeat with epoch >= 0 on its way through the steps."""
 
     request: ConnectGroupHeartbeatRequest = field(kw_only=True)
     client: ClientInfo = field(kw_only=True)
     owned: tuple[OwnedItems, ...] | None = field(kw_only=True)
+    replies: list[tuple[RequestReceived, Message]] = field(
+        default_factory=list["tuple[RequestReceived, Message]"]
+    )
+    """To workers that waited in a classic group."""
 
     def decide(self) -> Decision[ConnectGroupHeartbeatResponse]:
         """Go through the steps."""
@@ -161,16 +154,17 @@ class _Heartbeat(MemberUpdate):
             self.records.append(said)
         if bumps:
             self.records.append(ConnectGroupEpoch(group.group_id, GroupEpoch(epoch)))
-        current = self._towards_target(group, after)
+        current = self.towards_target(group, after, self.owned)
         session_ms = env.config.consumer_session_timeout_ms(group.group_id)
         self.arm(TimerKind.SESSION, group.group_id, member_id, session_ms)
         response = self._response(group, before, current)
-        return Decision(response=response, records=self.records, timers=self.timers)
+        return Decision(response, self.records, self.timers, replies=self.replies)
 
     # --- Stations ---------------------------------------------------------------------------------
 
     def _group(self) -> ConnectGroup:
-        """The group, or a new one for a worker that joins; an empty classic one gives way."""
+        """The group, or a new one for a worker that joins. An empty classic one gives way, and one
+        of workers is converted."""
         group_id = self.request.group_id
         group = self.env.state.groups.get(group_id)
         if self.request.member_epoch == JOIN_EPOCH:
@@ -179,7 +173,17 @@ class _Heartbeat(MemberUpdate):
                 group = None
             if group is None:
                 return ConnectGroup(group_id)
+            if isinstance(group, ClassicGroup):
+                return self._upgraded(group)
         return _existing(self.env, group_id)
+
+    def _upgraded(self, classic: ClassicGroup) -> ConnectGroup:
+        """Nothing of this happens unless the heartbeat is taken."""
+        upgrade = upgrade_workers(self.env, self.now_ms, classic)
+        self.records += upgrade.records
+        self.timers += upgrade.over.timers
+        self.replies += upgrade.over.replies
+        return upgrade.group
 
     def _offer(self, before: Member) -> tuple[tuple[ClientAssignor, ...], bool]:
         """The worker's assignors from now on, and whether the group needs a new target for them.
@@ -213,29 +217,11 @@ class _Heartbeat(MemberUpdate):
             client_host=self.client.host,
             rebalance_timeout_ms=said.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
             client_assignors=offer,
+            classic=None,
             joined_epoch=said.joined_epoch or epoch,
             reason_epoch=epoch if event else said.reason_epoch,
         )
         return before if new == before.subscription else replace(before, subscription=new)
-
-    def _towards_target(self, group: ConnectGroup, member: Member) -> Member:
-        """The worker after one step towards its target."""
-        if member.is_reconciled_to(group.assignment_epoch):
-            return member
-        member_id, instance_id = member.member_id, member.instance_id
-        target = group.target_of(member_id, instance_id)
-        step = Reconciliation(
-            profile=self.env.profile,
-            target_epoch=group.assignment_epoch,
-            target=target,
-            holders=group.holders,
-            owned=self.owned,
-            subscription_changed=False,
-            is_subscribed=lambda _resource: True,
-            metadata=group.metadata_of(member_id, instance_id),
-            is_held_back=group.release_rule(member_id, target),
-        )
-        return self.moved(group, member, step)
 
     def _response(
         self, group: ConnectGroup, before: Member, after: Member

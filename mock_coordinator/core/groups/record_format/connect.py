@@ -22,12 +22,17 @@ from kip848_client.connect import (
 from kip848_client.wire._fields import array, int8, int32, int64, string, struct
 from kip848_client.wire.messages.connect_group import ConnectGroupItems
 from mock_coordinator.core.groups.record_format.keys import GroupKey, GroupMemberKey
-from mock_coordinator.core.groups.record_format.reading import assignment_metadata, member_state
+from mock_coordinator.core.groups.record_format.reading import (
+    assignment_metadata,
+    classic_metadata,
+    member_state,
+)
 from mock_coordinator.core.groups.record_format.values import (
+    MemberMetadataValueClassic,
     MemberMetadataValueClientAssignor,
     ValueMetadata,
 )
-from mock_coordinator.core.groups.record_format.writing import metadata_value
+from mock_coordinator.core.groups.record_format.writing import classic_value, metadata_value
 from mock_coordinator.core.groups.records.assignor_values import ClientAssignor
 from mock_coordinator.core.groups.records.connect_records import (
     ConnectCurrentAssignment,
@@ -89,6 +94,15 @@ class WorkerValue:
     )
     joined_epoch: int = int32()
     reason_epoch: int = int32()
+    classic: MemberMetadataValueClassic | None = struct(
+        MemberMetadataValueClassic,
+        "none",
+        default=None,
+        nullable="0+",
+        tag=0,
+        tagged="0+",
+    )
+    """Of a worker that uses the classic protocol."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -182,6 +196,7 @@ def write_worker(
         ),
         joined_epoch=own.joined_epoch,
         reason_epoch=own.reason_epoch,
+        classic=classic_value(said.classic),
     )
     return key, 0, value
 
@@ -280,6 +295,7 @@ def read_worker(key: GroupMemberKey, value: WorkerValue | None) -> ConnectWorker
             ),
             joined_epoch=value.joined_epoch,
             reason_epoch=value.reason_epoch,
+            classic=classic_metadata(value.classic),
         )
     return ConnectWorkerMetadata(key.group, key.member_id, said)
 

@@ -19,6 +19,7 @@ from mock_coordinator.core.groups.record_format.values import (
     GroupMetadataValue,
     LegacyOffsetCommitValue,
     MemberMetadataValue,
+    MemberMetadataValueClassic,
     OffsetCommitValue,
     PartitionMetadataValue,
     RegularExpressionValue,
@@ -58,6 +59,7 @@ from mock_coordinator.core.groups.records.state_records import (
 
 __all__ = [
     "assignment_metadata",
+    "classic_metadata",
     "current_assignment",
     "group_epoch",
     "group_metadata",
@@ -159,15 +161,6 @@ def member_metadata(key: GroupMemberKey, value: MemberMetadataValue | None) -> M
     """Key type 5."""
     if value is None:
         return MemberMetadata(key.group, key.member_id, None)
-    classic = None
-    if value.classic_member_metadata is not None:
-        classic = ClassicMemberMetadata(
-            value.classic_member_metadata.session_timeout_ms,
-            tuple(
-                ClassicProtocol(protocol.name, protocol.metadata)
-                for protocol in value.classic_member_metadata.supported_protocols
-            ),
-        )
     said = MemberSubscription(
         instance_id=value.instance_id,
         rack_id=value.rack_id,
@@ -188,9 +181,22 @@ def member_metadata(key: GroupMemberKey, value: MemberMetadataValue | None) -> M
             )
             for offered in value.client_assignors
         ),
-        classic=classic,
+        classic=classic_metadata(value.classic_member_metadata),
     )
     return MemberMetadata(key.group, key.member_id, said)
+
+
+def classic_metadata(value: MemberMetadataValueClassic | None) -> ClassicMemberMetadata | None:
+    """What only a member of the classic protocol has; ``None`` for any other."""
+    if value is None:
+        return None
+    return ClassicMemberMetadata(
+        value.session_timeout_ms,
+        tuple(
+            ClassicProtocol(protocol.name, protocol.metadata)
+            for protocol in value.supported_protocols
+        ),
+    )
 
 
 def target_epoch(

@@ -52,6 +52,7 @@ from mock_coordinator.core.groups.records.state_records import (
 from mock_coordinator.core.profile import Profile
 
 __all__ = [
+    "classic_value",
     "current_assignment",
     "group_epoch",
     "group_metadata",
@@ -167,7 +168,7 @@ def member_metadata(
         subscribed_topic_regex=said.subscribed_topic_regex,
         rebalance_timeout_ms=said.rebalance_timeout_ms,
         server_assignor=said.server_assignor,
-        classic_member_metadata=_classic(said.classic),
+        classic_member_metadata=classic_value(said.classic),
         client_assignors=tuple(
             MemberMetadataValueClientAssignor(
                 name=offered.name,
@@ -183,7 +184,8 @@ def member_metadata(
     return key, 0, value
 
 
-def _classic(metadata: ClassicMemberMetadata | None) -> MemberMetadataValueClassic | None:
+def classic_value(metadata: ClassicMemberMetadata | None) -> MemberMetadataValueClassic | None:
+    """What only a member of the classic protocol has; ``None`` for any other."""
     if metadata is None:
         return None
     return MemberMetadataValueClassic(

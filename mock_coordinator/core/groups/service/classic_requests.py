@@ -1,8 +1,8 @@
 """JoinGroup, SyncGroup, Heartbeat and LeaveGroup, for whatever group they are sent to.
 
 Groups of all types share one name space. A classic group's requests are decided by its own
-functions; a consumer group that still has members serves members of the classic protocol as well
-(KIP-848, "Upgrade to the New Protocol"); without members it is replaced by a classic group.
+functions; a consumer or Connect group that still has members serves members of the classic protocol
+as well (KIP-848, "Upgrade to the New Protocol"); without members it is replaced by a classic group.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from kip848_client.connect import PROTOCOL_TYPE
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.classic_group import (
     HeartbeatRequest,
@@ -31,17 +32,23 @@ from mock_coordinator.core.groups.classic.session import (
 )
 from mock_coordinator.core.groups.classic.sync import SyncDecision, decide_sync
 from mock_coordinator.core.groups.classic_members.catch_up import (
-    decide_heartbeat_to_consumer_group,
+    decide_heartbeat_to_reconciled_group,
     decide_sync_to_consumer_group,
 )
 from mock_coordinator.core.groups.classic_members.join import decide_join_to_consumer_group
 from mock_coordinator.core.groups.classic_members.leave import decide_leave_from_consumer_group
+from mock_coordinator.core.groups.connect.classic_workers import (
+    decide_join_to_connect_group,
+    decide_leave_from_connect_group,
+    decide_sync_to_connect_group,
+)
 from mock_coordinator.core.groups.offsets.administration import group_tombstones
 from mock_coordinator.core.groups.records.state_records import StateRecord
 from mock_coordinator.core.groups.state.classic_group import ClassicGroup
 from mock_coordinator.core.groups.state.connect_group import ConnectGroup
 from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.state.environment import Decision, Environment
+from mock_coordinator.core.groups.state.reconciled_group import ReconciledGroup
 from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.refused import Refused
 
@@ -75,9 +82,15 @@ def _join_group(
         return Decision(refused_join(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
     group = env.state.groups.get(request.group_id)
     tombstones: Sequence[StateRecord] = ()
-    if isinstance(group, ConnectGroup):  # even without members
-        refusal = refused_join(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
-        return Decision(refusal)
+    if isinstance(group, ConnectGroup):
+        if not group.is_empty:
+            return decide_join_to_connect_group(env, now_ms, received, request, group)
+        if request.protocol_type != PROTOCOL_TYPE:  # its name is for workers
+            refusal = refused_join(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
+            return Decision(refusal)
+        if request.member_id:
+            return Decision(refused_join(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
+        tombstones, group = group_tombstones(group), None
     if isinstance(group, ConsumerGroup):
         if not group.is_empty:
             return decide_join_to_consumer_group(env, now_ms, received, request, group)
@@ -111,6 +124,8 @@ def _sync_group(
         return decide_sync(env, now_ms, received, request, group)
     if isinstance(group, ConsumerGroup):
         return decide_sync_to_consumer_group(env, now_ms, group, request)
+    if isinstance(group, ConnectGroup):
+        return decide_sync_to_connect_group(env, now_ms, group, request)
     raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
 
 
@@ -133,8 +148,8 @@ def _heartbeat(
     group = env.state.groups.get(request.group_id)
     if isinstance(group, ClassicGroup):
         return decide_heartbeat(now_ms, request, group)
-    if isinstance(group, ConsumerGroup):
-        return decide_heartbeat_to_consumer_group(env, now_ms, group, request)
+    if isinstance(group, ReconciledGroup):
+        return decide_heartbeat_to_reconciled_group(env, now_ms, group, request)
     raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
 
 
@@ -150,6 +165,8 @@ def leave_group(
         decision = decide_leave(env, now_ms, request, members, group)
     elif isinstance(group, ConsumerGroup):
         decision = decide_leave_from_consumer_group(env, now_ms, group, members)
+    elif isinstance(group, ConnectGroup):
+        decision = decide_leave_from_connect_group(env, now_ms, group, members)
     else:
         decision = Decision(_nobody_there(members))
     if received.version < _SEVERAL_VERSION:

@@ -72,9 +72,9 @@ from mock_coordinator.core.groups.client_assignors.computation import Computatio
 from mock_coordinator.core.groups.client_assignors.install import OF_PARTITIONS
 from mock_coordinator.core.groups.client_assignors.rounds import Rounds
 from mock_coordinator.core.groups.connect.computing import OF_ITEMS
+from mock_coordinator.core.groups.connect.fencing import fence_workers
 from mock_coordinator.core.groups.connect.heartbeat import (
     decide_connect_heartbeat,
-    fence_workers,
     note_confirmation,
 )
 from mock_coordinator.core.groups.consumer.heartbeat import decide_heartbeat
@@ -436,7 +436,7 @@ class GroupCoordinator:
         if member is None or epoch not in (None, member.epoch):
             return
         if isinstance(group, ConnectGroup):
-            self._perform(now_ms, fence_workers(group, (member,)))
+            self._perform(now_ms, fence_workers(self._env, now_ms, group, (member,)))
         else:
             # a downgrade that fails keeps the member where it is, as in Kafka
             with contextlib.suppress(Refused):

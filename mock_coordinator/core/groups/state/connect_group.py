@@ -44,8 +44,8 @@ class ConnectGroup(ReconciledGroup):
     protocol_type: ClassVar[str] = "connect"
     gathers: ClassVar[bool] = True
 
-    def __init__(self, group_id: str) -> None:
-        super().__init__(group_id, _FIRST_EPOCH)
+    def __init__(self, group_id: str, first_epoch: int = _FIRST_EPOCH) -> None:
+        super().__init__(group_id, first_epoch)
         self.deferred: Partitions = NO_PARTITIONS
         """items of the target that wait for a worker to return"""
         self.computed_by: str | None = None
@@ -59,8 +59,14 @@ class ConnectGroup(ReconciledGroup):
 
     @property
     def eldest(self) -> str | None:
-        """The worker that joined first."""
-        return min(self.members, key=self._seniority, default=None)
+        """The worker that joined first, of those that can compute."""
+        able = (each for each in self.members if self.members[each].classic is None)
+        return min(able, key=self._seniority, default=None)
+
+    @property
+    def broker_computes(self) -> bool:
+        """Never: it does not know what there is to share."""
+        return False
 
     def _seniority(self, member_id: str) -> tuple[int, str]:
         return subscription_of(self.members[member_id]).joined_epoch, member_id

@@ -50,7 +50,6 @@ class ConsumerGroup(ReconciledGroup):
         "_subscription_type",
         "by_name",
         "by_regex",
-        "classic_members",
         "classic_protocols",
         "metadata_fresh",
         "metadata_hash",
@@ -80,8 +79,6 @@ class ConsumerGroup(ReconciledGroup):
         self.votes: dict[str, int] = {}
         """server assignor -> members that ask for it"""
         self.vote_order = TimelineOrder()
-        self.classic_members = 0
-        """members that use the classic protocol"""
         self.classic_protocols: dict[str, int] = {}
         """name of a classic protocol -> classic members that support it"""
         self._subscription_type: SubscriptionType | None = SubscriptionType.HOMOGENEOUS
@@ -101,11 +98,6 @@ class ConsumerGroup(ReconciledGroup):
                 len(self.members), self.subscribed_topics(), self.regexes.values()
             )
         return self._subscription_type
-
-    @property
-    def client_assigned(self) -> bool:
-        """Whether members offer assignors of their own, and none offers nothing."""
-        return self.offers > 0 and self.offers + self.classic_members == len(self.members)
 
     def is_subscribed_to(self, topic: str) -> bool:
         """Whether any member subscribes to the topic, by name or by a resolved regex."""
@@ -169,15 +161,8 @@ class ConsumerGroup(ReconciledGroup):
                 counted(self.by_regex, topic, 1)
 
     def adopt(self, member: Member, target: Partitions) -> None:
-        """Put a member in as a whole: an upgrade (KIP-848) decides on a group that no record has
-        made yet."""
-        self._put(member)
-        self._count_subscription(MemberSubscription(), member.subscription)
-        self._count_progress(member.current, 1)
-        self._move(member.member_id, CurrentAssignment(), member.current)
-        if member.instance_id is not None:
-            self.static_members[member.instance_id] = member.member_id
-        self.apply_target(member.member_id, target, member.current.metadata)
+        """As for every reconciled group."""
+        super().adopt(member, target)
         self._subscription_type = None
 
     # --- Derived state ----------------------------------------------------------------------------
@@ -213,7 +198,6 @@ class ConsumerGroup(ReconciledGroup):
 
     def _count_classic(self, classic: ClassicMemberMetadata | None, change: int) -> None:
         if classic is not None:
-            self.classic_members += change
             # a protocol that is offered twice counts twice, and is then never elected: as in Kafka
             for protocol in classic.supported_protocols:
                 counted(self.classic_protocols, protocol.name, change)

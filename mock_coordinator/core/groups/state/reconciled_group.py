@@ -17,6 +17,7 @@ look-up, however large the group. ``computing`` is *transient*: no record carrie
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
 from typing import ClassVar, Final, TypeVar
@@ -72,6 +73,7 @@ class ReconciledGroup:
         "_stable_at",
         "assignment_epoch",
         "assignment_timestamp_ms",
+        "classic_members",
         "computing",
         "epoch",
         "group_id",
@@ -105,6 +107,8 @@ class ReconciledGroup:
         """the client-side assignor that computed the target"""
         self.offers = 0
         """members that offer to compute the assignment themselves"""
+        self.classic_members = 0
+        """members that use the classic protocol"""
         self.holders: dict[TopicId, dict[int, str]] = {}
         """resource -> part -> the member that has it, assigned or pending revocation"""
         self._stable_at: dict[int, int] = {}  # member epoch -> members in STABLE at it
@@ -131,8 +135,14 @@ class ReconciledGroup:
 
     @property
     def client_assigned(self) -> bool:
-        """Whether members compute the assignment."""
-        return self.offers > 0 and self.offers == len(self.members)
+        """Whether members offer assignors of their own, and none offers nothing. Those of the
+        classic protocol go along."""
+        return self.offers > 0 and self.offers + self.classic_members == len(self.members)
+
+    @property
+    def broker_computes(self) -> bool:
+        """Whether the next target is the broker's."""
+        return not self.client_assigned
 
     @property
     def last_to_compute(self) -> str | None:
@@ -142,6 +152,14 @@ class ReconciledGroup:
     @property
     def eldest(self) -> str | None:
         """The member whose wishes settle what the votes leave open, where seniority counts."""
+        return None
+
+    def release_rule(
+        self, member_id: str, target: Partitions
+    ) -> Callable[[TopicId, int], bool] | None:
+        """Says of a resource and a part of this target whether the member has to wait for it even
+        though it is free, where there is such a rule."""
+        del member_id, target
         return None
 
     def metadata_of(self, member_id: str, instance_id: str | None = None) -> AssignmentMetadata:
@@ -230,6 +248,17 @@ class ReconciledGroup:
         self._move(member_id, member.current, current)
         self._put(replace(member, current=current))
 
+    def adopt(self, member: Member, target: Partitions) -> None:
+        """Put a member in as a whole: an upgrade (KIP-848) decides on a group that no record has
+        made yet."""
+        self._put(member)
+        self._count_subscription(MemberSubscription(), member.subscription)
+        self._count_progress(member.current, 1)
+        self._move(member.member_id, CurrentAssignment(), member.current)
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.member_id
+        self.apply_target(member.member_id, target, member.current.metadata)
+
     # --- Derived state ----------------------------------------------------------------------------
 
     def _put(self, member: Member) -> None:
@@ -249,6 +278,7 @@ class ReconciledGroup:
 
     def _count_subscription(self, old: MemberSubscription, new: MemberSubscription) -> None:
         self.offers += bool(new.client_assignors) - bool(old.client_assignors)
+        self.classic_members += (new.classic is not None) - (old.classic is not None)
 
     def _move(self, member_id: str, old: CurrentAssignment, new: CurrentAssignment) -> None:
         """Free what the member no longer has, then note what it has now."""
