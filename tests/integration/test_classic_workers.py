@@ -1,4 +1,5 @@
-"""Workers on the classic protocol over TCP: on our broker without the drafts, and on real Kafka."""
+"""Workers on the classic protocol over TCP: on our broker, with and without the drafts, and on real
+Kafka."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kip848_client import Consumer
 from kip848_client.connect import IncrementalCooperativeAssignor, SpreadAssignor
 from kip848_client.errors import ConfigError, ProtocolUnsupported
 from kip848_client.member import MemberState
@@ -30,6 +32,11 @@ from tests.support.real_kafka import RealKafka
 pytestmark = pytest.mark.asyncio
 
 CONFIG = {"group.min.session.timeout.ms": "500", "group.initial.rebalance.delay.ms": "0"}
+FAST = {
+    **CONFIG,
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "100",
+}
 CONNECTORS = {"a": 3, "b": 2}
 ALL = frozenset(
     [AssignedItem(name) for name in CONNECTORS]
@@ -143,6 +150,12 @@ async def on_a_mock(**more: Any) -> AsyncGenerator[Group]:
         yield workers
 
 
+def type_of_group(broker: MockBroker, group_id: str) -> str:
+    snapshot = broker.snapshot(group_id)
+    assert snapshot is not None
+    return snapshot.type
+
+
 async def test_what_the_broker_offers_decides() -> None:
     async with on_a_mock() as workers:
         worker = await workers.join("w1")
@@ -188,34 +201,23 @@ async def test_workers_share_take_over_and_are_configured_anew() -> None:
 
 
 async def test_workers_are_rolled_to_the_new_protocol_and_back_while_others_run_on() -> None:
-    fast = {
-        **CONFIG,
-        "group.consumer.min.heartbeat.interval.ms": "100",
-        "group.consumer.heartbeat.interval.ms": "100",
-    }
-    async with MockBroker(config=fast) as broker, group(broker.bootstrap) as workers:
+    async with MockBroker(config=FAST) as broker, group(broker.bootstrap) as workers:
         for name in ("w1", "w2"):
             await workers.join(name, group_protocol="classic", session_timeout_ms=1_500)
         await workers.until(lambda: workers.shared("w1", "w2"))
-        snapshot = broker.snapshot("workers")
-        assert snapshot is not None
-        assert snapshot.type == "classic"
+        assert type_of_group(broker, "workers") == "classic"
         kept = workers.workers["w2"].assigned
         await workers.workers["w1"].stop()
         await workers.join("w1", group_protocol="connect")
         await workers.until(lambda: workers.shared("w1", "w2"))
         assert workers.workers["w2"].assigned == kept
         assert [what for what, _ in workers.items["w2"].calls if what != "assigned"] == []
-        snapshot = broker.snapshot("workers")
-        assert snapshot is not None
-        assert snapshot.type == "connect"
+        assert type_of_group(broker, "workers") == "connect"
         assert workers.workers["w2"].leader_url == "http://w1/"
         await workers.workers["w1"].stop()
         await workers.until(lambda: workers.shared("w2"))
         assert "revoked" not in [what for what, _ in workers.items["w2"].calls]
-        snapshot = broker.snapshot("workers")
-        assert snapshot is not None
-        assert snapshot.type == "classic"
+        assert type_of_group(broker, "workers") == "classic"
 
 
 async def test_a_worker_that_leaves_while_a_round_waits_does_not_wait_for_it() -> None:
@@ -350,3 +352,28 @@ async def test_two_of_ours_and_a_java_worker_lead_and_are_led(
         async with java_worker(bootstrap, name, tmp_path / "java-2") as java:
             await spread_over(workers, java, "w1", "w2")
             assert {each.leader_url for each in workers.workers.values()} == {leader}
+
+
+@pytest.mark.real_kafka
+@pytest.mark.timeout(120)  # a JVM starts
+async def test_a_java_worker_stays_in_a_group_that_changes_its_type(tmp_path: Path) -> None:
+    with skip_without_kafka():
+        connect_libs()
+    async with (
+        MockBroker(config=FAST) as broker,
+        group(broker.bootstrap, "mixed") as workers,
+        java_worker(broker.bootstrap, "mixed", tmp_path / "java") as java,
+    ):
+        await asyncio.to_thread(create, java, tmp_path)
+        assert type_of_group(broker, "mixed") == "classic"
+        async with Consumer(bootstrap_servers=broker.bootstrap) as reader:
+            [offset] = (await reader.end_offsets([("mixed-config", 0)])).values()
+        await workers.join("w1", connectors=FILES, version=offset, group_protocol="connect")
+        await spread_over(workers, java, "w1")
+        assert type_of_group(broker, "mixed") == "connect"
+        await workers.workers["w1"].stop()
+        async with asyncio.timeout(40):
+            ask = java.running
+            while await asyncio.to_thread(ask) != FILE_ITEMS:  # noqa: ASYNC110 - Java is asked
+                await asyncio.sleep(0.1)
+        assert type_of_group(broker, "mixed") == "classic"
