@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any, Final
 
+from kip848_client.wire import api_named
 from tests.support.plain_message import message
 from tests.support.security.play import plain
 from tests.support.security.principals import Right
@@ -12,6 +14,12 @@ from tests.support.security.sides import SecureSide
 from tests.support.wire_connection import ConnectionLostError
 
 __all__ = ["acl_answers"]
+
+_Entry = tuple[int, str, int, str, str, int, int]
+"""Resource (type, name, pattern type), principal, host, operation and permission type."""
+_CREATED: Final = api_named("CreateAcls").response
+_DELETED: Final = api_named("DeleteAcls").response
+_PATIENCE_S: Final = 20.0
 
 _CREATIONS: Final[tuple[dict[str, Any], ...]] = (
     {},
@@ -73,14 +81,47 @@ _FILTERS: Final[tuple[dict[str, Any], ...]] = (
 def acl_answers(side: SecureSide) -> dict[str, Any]:
     """What the broker answers to each request, in a fixed order; ``None`` where it hung up."""
     answers: dict[str, Any] = {}
+    kept = _entries(side)
     for number, request in enumerate(_requests()):
         with side.connect() as admin:
             try:
                 answer = admin.request(request, 3)
             except ConnectionLostError:
                 answer = None
+            else:
+                _keep(kept, request, answer)
         answers[f"{number} {type(request).__name__} {request}"] = plain(answer)
+        _await_entries(side, kept)
     return answers
+
+
+def _keep(kept: set[_Entry], request: Any, answer: Any) -> None:
+    if type(answer) is _CREATED:
+        made = zip(request.creations, answer.results, strict=True)
+        kept |= {_entry(each, each) for each, result in made if result.error_code == 0}
+    elif type(answer) is _DELETED:
+        gone = (each for result in answer.filter_results for each in result.matching_acls)
+        kept -= {_entry(each, each) for each in gone if each.error_code == 0}
+
+
+def _await_entries(side: SecureSide, kept: set[_Entry]) -> None:
+    """A broker hears of changes from its controller, after whoever asked for them was answered."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while (found := _entries(side)) != kept:
+        assert time.monotonic() < deadline, (found - kept, kept - found)
+        time.sleep(0.02)
+
+
+def _entries(side: SecureSide) -> set[_Entry]:
+    with side.connect() as admin:
+        found = admin.request(message("DescribeAcls", **_everything()), 3)
+    return {_entry(resource, acl) for resource in found.resources for acl in resource.acls}
+
+
+def _entry(resource: Any, acl: Any) -> _Entry:
+    kind = getattr(resource, "pattern_type", None) or resource.resource_pattern_type
+    of_acl = (acl.principal, acl.host, acl.operation, acl.permission_type)
+    return resource.resource_type, resource.resource_name, kind, *of_acl
 
 
 def _requests() -> Iterator[Any]:
