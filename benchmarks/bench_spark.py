@@ -204,17 +204,24 @@ def _batch_ms(spark: SparkSession, topic: Topic, size: int) -> float:
     return statistics.median(sorted(found.items())[n][1] for n in range(wanted // 3, wanted))
 
 
+_TASKS: Final = (1, 2, 4)
+_SPREAD: Final = (statistics.median, min, max)
+
+
 def _curve(spark: SparkSession, topics: Sequence[Topic], runs: int) -> None:
-    rows: list[list[str]] = []
-    for topic in topics:
-        for tasks in (1, 2, 4):
-            more = {"tasks": str(tasks)}
-            _read(spark, "kip848", topic, more)
-            rates = [_read(spark, "kip848", topic, more) for _ in range(runs)]
-            rows.append(
-                [str(topic.partitions), str(tasks), f"{statistics.median(rates) / 1e6:.3f}"]
-            )
-    say(table(["partitions", "tasks", "M rows/s"], rows))
+    """In rounds through all cells, so that what a machine does besides falls on each alike."""
+    cells = [(topic, tasks) for topic in topics for tasks in _TASKS]
+    rates: dict[tuple[int, int], list[float]] = {}
+    for number in range(runs + 1):
+        for topic, tasks in cells:
+            rate = _read(spark, "kip848", topic, {"tasks": str(tasks)})
+            if number:  # in the first round Java warms up
+                rates.setdefault((topic.partitions, tasks), []).append(rate)
+    rows = [
+        [str(partitions), str(tasks), *(f"{each(found) / 1e6:.3f}" for each in _SPREAD)]
+        for (partitions, tasks), found in rates.items()
+    ]
+    say(table(["partitions", "tasks", "M rows/s", "least", "most"], rows))
     rows = []
     for size in _BATCH_SIZES:
         took_ms = _batch_ms(spark, topics[0], size)
