@@ -127,7 +127,7 @@ async def test_what_the_function_raises_ends_it_and_nothing_is_committed(cluster
         return ProducerRecord(job.target, r.value)
 
     with pytest.raises(ZeroDivisionError, match="poison") as raised:
-        async with job.processor(function) as processor:
+        async with job.processor(function, commit_interval_ms=59_000) as processor:
             await processor.run()
     assert raised.value.__notes__ == [f"while processing {job.source}-0 at offset 5"]
     assert await job.committed() == 0
@@ -270,7 +270,7 @@ async def test_a_record_that_the_consumer_cannot_read_ends_it(cluster: Cluster) 
         async with job.processor(copy_to(job.target), consumer=consumer) as processor:
             await processor.run()
     assert await job.seen() == [0, 1, 2]
-    assert await job.committed() == 3
+    await eventually(lambda: _all_committed(job, 3))
 
 
 # -- rebalances and fences -----------------------------------------------------------------------
@@ -369,7 +369,7 @@ async def test_stop_commits_what_is_whole(cluster: Cluster) -> None:
         await stopping
         await task
     assert len(begun) == 7
-    assert await job.committed() == 7
+    await eventually(lambda: _all_committed(job, 7))
     assert await job.seen() == list(range(7))
 
 

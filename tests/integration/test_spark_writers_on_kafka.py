@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from kip848_client import Consumer
+from kip848_client._types import TopicPartition
 from kip848_client.spark import _decisions
 from kip848_client.spark._outcome import BatchRefused, End
+from tests.integration.cluster import eventually
 from tests.support.real_kafka import RealKafka
 from tests.unit.spark._writing import Died, Query, open_transactions, time_out
 
-pytestmark = [pytest.mark.real_kafka, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.real_kafka, pytest.mark.timeout(120)]  # a broker starts
+
+
+async def _await_markers(bootstrap: str, tps: list[TopicPartition]) -> None:
+    """Return when each transaction that was ended counts: a broker writes its markers after it has
+    answered. Fails where one stays open."""
+
+    def reader(level: str) -> Consumer[Any, Any]:
+        return Consumer(bootstrap_servers=bootstrap, isolation_level=level)
+
+    async with reader("read_committed") as stable, reader("read_uncommitted") as last:
+
+        async def are_written() -> bool:
+            return await stable.end_offsets(tps) == await last.end_offsets(tps)
+
+        await eventually(are_written)
 
 
 def _play(
@@ -22,8 +42,13 @@ def _play(
     kafka.create_topic(topic, 3)
     query = Query(kafka.bootstrap, monkeypatch, topic=topic, name=unique(f"billing-{size}"))
     name = query.said["kafka.transactional.id"]
+
+    def values() -> list[bytes]:
+        asyncio.run(_await_markers(kafka.bootstrap, [TopicPartition(topic, p) for p in range(3)]))
+        return query.values(3)
+
     query.batch(0, [b"1", b"2"], [b"3"], [b"4"], [])
-    assert query.values(3) == [b"1", b"2", b"3", b"4"]
+    assert values() == [b"1", b"2", b"3", b"4"]
     messages = query.write([b"5"], [b"6"])
     live = query.dies_before(End)
     with pytest.raises(Died):
@@ -31,7 +56,7 @@ def _play(
     live()
     query.restart()
     query.batch(1, [b"6", b"5"])
-    assert query.values(3) == [b"1", b"2", b"3", b"4", b"5", b"6"]
+    assert values() == [b"1", b"2", b"3", b"4", b"5", b"6"]
     query.batch(1, [b"5", b"6"])
     messages = query.write([b"7"], [b"8"])
     time_out(kafka.bootstrap, f"{name}-{query.run}-1-0")
@@ -42,7 +67,7 @@ def _play(
     query.write([b"x"])  # of a run that is killed
     query.restart()
     query.batch(2, [b"7"], [b"8"])
-    assert query.values(3) == [b"%d" % each for each in range(1, 9)]
+    assert values() == [b"%d" % each for each in range(1, 9)]
     assert not [each for each in open_transactions(kafka.bootstrap) if each.startswith(name)]
 
 

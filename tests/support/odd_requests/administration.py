@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from typing import Any, Final
 
 from tests.support.odd_requests.talk import Talk
 
@@ -10,6 +11,7 @@ __all__ = ["alter_configs_oddly", "change_topics_oddly", "elect_oddly"]
 
 _ID = b"\7" * 16
 _TIMEOUTS = (1000, 0, -1)
+_PATIENCE_S: Final = 20.0
 
 
 def change_topics_oddly(talk: Talk) -> None:
@@ -114,6 +116,7 @@ def alter_configs_oddly(talk: Talk) -> None:
     talk.ask("a key twice", "AlterConfigs", 2, resources=[topic("two", "7", "7")])
     twice = [topic("two", "7"), topic("one", "7"), topic("two")]
     talk.ask("twice", "AlterConfigs", 2, resources=twice, unanswered=True)
+    _await_retention(talk, seen, "one", "7")
     talk.ask("after that", "DescribeConfigs", 4, resources=seen)
     unknown = [topic("no"), topic("no")]
     talk.ask("unknown twice", "AlterConfigs", 2, resources=unknown, unanswered=True)
@@ -124,7 +127,19 @@ def alter_configs_oddly(talk: Talk) -> None:
         talk.ask(
             "a key twice", "IncrementalAlterConfigs", version, resources=[topic("two", "8", "8")]
         )
+    _await_retention(talk, seen, "one", "8")
     talk.ask("after that", "DescribeConfigs", 4, resources=seen)
     talk.ask("twice", "DescribeConfigs", 4, resources=[*seen, *seen])
     key_twice = {**seen[0], "configuration_keys": ["retention.ms", "retention.ms"]}
     talk.ask("a key twice", "DescribeConfigs", 4, resources=[key_twice])
+
+
+def _await_retention(talk: Talk, seen: list[dict[str, Any]], name: str, value: str) -> None:
+    """A broker hears of changes from its controller, after whoever asked for them was answered."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < deadline:
+        answer = talk.quietly("DescribeConfigs", 4, resources=seen)
+        [found] = (each for each in answer.results if each.resource_name == name)
+        if [config.value for config in found.configs] == [value]:
+            break
+        time.sleep(0.02)
