@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -44,20 +45,37 @@ ALL = frozenset(
 )
 
 
-class Items:
-    """Starts and stops, counts how long tasks run, and notices what runs twice."""
+Key = tuple[str, int]
 
-    def __init__(self, name: str, running: dict[tuple[str, int], str]) -> None:
+
+class Items:
+    """Starts and stops items, each of which beats while it runs, and notices what runs twice."""
+
+    def __init__(
+        self, name: str, running: dict[Key, str], beats: Counter[tuple[Key, str]], twice: set[Key]
+    ) -> None:
         self.name = name
         self.running = running
+        self.beats = beats
+        self.twice = twice
         self.calls: list[tuple[str, tuple[AssignedItem, ...]]] = []
-        self.is_dead = False
+        self._tasks: dict[Key, asyncio.Task[None]] = {}
 
     def on_assigned(self, items: tuple[AssignedItem, ...]) -> None:
         self.calls.append(("assigned", items))
         for item in items:
-            assert (item.connector, item.task) not in self.running
-            self.running[item.connector, item.task] = self.name
+            key = (item.connector, item.task)
+            if key in self.running:
+                self.twice.add(key)
+            self.running[key] = self.name
+            self._tasks[key] = asyncio.create_task(self._beat(key))
+
+    async def _beat(self, key: Key) -> None:
+        while True:
+            if self.running.get(key) != self.name:
+                self.twice.add(key)
+            self.beats[key, self.name] += 1
+            await asyncio.sleep(0.02)
 
     async def on_revoked(self, items: tuple[AssignedItem, ...]) -> None:
         self.calls.append(("revoked", items))
@@ -70,7 +88,11 @@ class Items:
 
     def drop(self, items: tuple[AssignedItem, ...]) -> None:
         for item in items:
-            self.running.pop((item.connector, item.task), None)
+            key = (item.connector, item.task)
+            self.running.pop(key, None)
+            task = self._tasks.pop(key, None)
+            if task is not None:
+                task.cancel()
 
 
 class Group:
@@ -80,7 +102,10 @@ class Group:
         self.bootstrap = bootstrap
         self.group_id = group_id
         self.settings = settings
-        self.running: dict[tuple[str, int], str] = {}
+        self.running: dict[Key, str] = {}
+        self.beats: Counter[tuple[Key, str]] = Counter()
+        """Of each item at each worker."""
+        self.twice: set[Key] = set()
         self.workers: dict[str, Worker] = {}
         self.items: dict[str, Items] = {}
 
@@ -92,7 +117,8 @@ class Group:
         version: int = 1,
         **more: Any,
     ) -> Worker:
-        items = self.items[name] = Items(name, self.running)
+        items = Items(name, self.running, self.beats, self.twice)
+        self.items[name] = items
         settings: dict[str, Any] = {
             "bootstrap_servers": self.bootstrap,
             "group_id": self.group_id,
@@ -119,6 +145,17 @@ class Group:
         parts = [self.workers[name].assigned for name in names]
         stable = all(self.workers[name].state is MemberState.STABLE for name in names)
         return stable and all(parts) and len(self.running) == len(ALL) == sum(map(len, parts))
+
+    async def all_beat(self) -> None:
+        """Return when each item has beaten anew."""
+        before = self.beats.copy()
+
+        def have() -> bool:
+            new = {key for key, name in (self.beats - before) if name in self.workers}
+            return new == {(item.connector, item.task) for item in ALL}
+
+        await self.until(have)
+        assert not self.twice
 
     async def kill(self, name: str) -> None:
         """As if its process were killed: nothing is told to the group, and nothing runs."""
@@ -251,15 +288,22 @@ async def test_on_real_kafka_one_is_killed_and_one_bounces(
             worker = await workers.join(name)
             assert worker.group_protocol == "classic"
         await workers.until(lambda: workers.shared("w1", "w2", "w3"))
+        await workers.all_beat()
         kept = workers.workers["w1"].assigned
 
         await workers.kill("w3")
+        while_away = workers.beats.copy()
         await workers.until(lambda: workers.shared("w1", "w2"))
         assert kept <= workers.workers["w1"].assigned
+        for item in kept:  # it went on while what the dead one ran was waited for
+            key = ((item.connector, item.task), "w1")
+            assert workers.beats[key] > while_away[key] + 1
+        await workers.all_beat()
 
         await workers.workers.pop("w2").stop()
         await workers.join("back", rest_advertised_url="http://w2/")
         await workers.until(lambda: workers.shared("w1", "back"))
+        await workers.all_beat()
         assert kept <= workers.workers["w1"].assigned
         assert not [what for what, _ in workers.items["w1"].calls if what == "lost"]
 

@@ -4,7 +4,7 @@ configuration, compute a round, and say it in bytes for SyncGroup."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kip848_client.connect._eager import eager_round
 from kip848_client.connect._encoding import CONFIG_MISMATCH, WorkerAssignment, WorkerMetadata
@@ -49,6 +49,8 @@ class Led:
     memory: RoundMemory
     error: int = 0
     """0 or ``CONFIG_MISMATCH``."""
+    unreadable: Mapping[str, WireError] = field(default_factory=dict[str, WireError])
+    """Members whose metadata cannot be read, and why."""
 
 
 def lead(
@@ -66,21 +68,21 @@ def lead(
     ``None``: some member has read more of the configuration than the leader; read it to the end and
     ask again, with ``is_fresh``. When it is behind then, too, everybody is told so
     (``CONFIG_MISMATCH``), reads on and joins again. A member whose metadata cannot be read gets an
-    assignment of nothing, and no part in the round.
+    assignment of nothing, and no part in the round: what it runs counts as lost.
     """
-    said = {each: read for each, raw in members.items() if (read := _read(raw)) is not None}
+    said, unreadable = _read(members)
     wanted = max((each.config_offset for each in said.values()), default=configuration.offset)
     if configuration.offset < wanted:
         if not configuration.is_fresh:
             return None
         told = {each: _told(leader, wanted, error=CONFIG_MISMATCH) for each in members}
-        return Led(told, {}, memory, CONFIG_MISMATCH)
+        return Led(told, {}, memory, CONFIG_MISMATCH, unreadable)
     offset = configuration.offset if configuration.is_fresh else wanted
     told = {each: _told(leader, offset) for each in members}
     if not leader.protocol.is_incremental:
         runs = eager_round(configuration.connectors, said)
         told |= {each: _told(leader, offset, items) for each, items in runs.items()}
-        return Led(told, runs, RoundMemory())
+        return Led(told, runs, RoundMemory(), unreadable=unreadable)
     done = incremental_round(
         configuration.connectors,
         {each: _reported(read) for each, read in said.items()},
@@ -95,14 +97,21 @@ def lead(
         each: _told(leader, offset, row.start, row.stop, done.delay_ms)
         for each, row in done.workers.items()
     }
-    return Led(told, {each: row.runs for each, row in done.workers.items()}, done.memory)
+    runs = {each: row.runs for each, row in done.workers.items()}
+    return Led(told, runs, done.memory, unreadable=unreadable)
 
 
-def _read(raw: bytes) -> WorkerMetadata | None:
-    try:
-        return WorkerMetadata.decode(raw)
-    except WireError:
-        return None
+def _read(
+    members: Mapping[str, bytes],
+) -> tuple[dict[str, WorkerMetadata], dict[str, WireError]]:
+    said: dict[str, WorkerMetadata] = {}
+    unreadable: dict[str, WireError] = {}
+    for each, raw in members.items():
+        try:
+            said[each] = WorkerMetadata.decode(raw)
+        except WireError as err:
+            unreadable[each] = err
+    return said, unreadable
 
 
 def _reported(said: WorkerMetadata) -> Items:

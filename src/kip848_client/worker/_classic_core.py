@@ -239,6 +239,9 @@ class ClassicWorkerCore(ClassicMembership):
                 self._sync(joined, led)
 
     def _sync(self, joined: ms.Joined, led: Led | None) -> None:
+        if led is not None:
+            for error in self._leading.complaints(led):
+                self._emit(Report(error, Severity.NOTICE))
         self._ask(
             ms.SendSync(
                 self._number(),

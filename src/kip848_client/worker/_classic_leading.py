@@ -35,6 +35,8 @@ class Leading:
         self._settings = settings
         self._memory = RoundMemory()
         self._held: _Held | None = None
+        self._told_of: frozenset[str] = frozenset()
+        """Members of the newest round whose metadata cannot be read."""
 
     @property
     def gives_up_ms(self) -> int | None:
@@ -73,6 +75,20 @@ class Leading:
         self._held = None
         led = self._compute(now_ms, held.joined, configuration, completed, is_fresh=True)
         return None if led is None else (held.joined, led)
+
+    def complaints(self, led: Led) -> list[WireError]:
+        """What there is to be told of members that the round goes without, once of each."""
+        new = led.unreadable.keys() - self._told_of
+        self._told_of = frozenset(led.unreadable)
+        return [
+            WireError(
+                f"member {each} of the group has joined with metadata that cannot be read: "
+                f"{led.unreadable[each]}. It is given nothing, and what it may run is given to "
+                "others, after scheduled.rebalance.max.delay.ms where this leader knew that it had "
+                "it: stop that worker, or mend what it says"
+            )
+            for each in sorted(new)
+        ]
 
     def _compute(
         self,

@@ -124,7 +124,10 @@ def test_a_worker_that_left_makes_all_wait() -> None:
 
 @pytest.mark.parametrize("bad", [b"", b"\xff\xff", b"\0\2rubbish"])
 def test_a_member_that_nobody_can_read_gets_nothing(bad: bytes) -> None:
-    told = _told(_lead(_members(620) | {"w2": bad}))
+    led = _lead(_members(620) | {"w2": bad})
+    assert led is not None
+    assert list(led.unreadable) == ["w2"]
+    told = _told(led)
     assert [shown(each.assigned or Items()) for each in told.values()] == [
         "c1 c2 / c1[0,1] c2[0]",
         "- / -",

@@ -374,6 +374,34 @@ def test_a_group_of_another_type_is_named() -> None:
     assert worker.core.closed
 
 
+def test_a_member_whose_metadata_cannot_be_read_is_named_once_and_gets_nothing() -> None:
+    group = ClassicWorkers()
+    worker = group.worker("w1")
+    group.run(1_000)
+    alien = JoinGroupRequest(
+        group_id="c",
+        session_timeout_ms=60_000,
+        rebalance_timeout_ms=500,
+        member_id="",
+        protocol_type="connect",
+        protocols=(JoinGroupRequestProtocol(name="sessioned", metadata=b""),),
+    )
+    given = group.base.ask(alien, 9)
+    alien.member_id = given.member_id  # type: ignore[attr-defined]  # a JoinGroupResponse
+    for connection, said in ((98, b"\0\2rubbish"), (99, b"\0\2other rubbish")):
+        alien.protocols = (JoinGroupRequestProtocol(name="sessioned", metadata=said),)
+        received = RequestReceived(connection, connection, 9, ClientInfo("x"), alien)
+        group.base.groups.handle(group.now, received)
+        group.run(5_000)
+    group.expect_all("w1")
+    assert not worker.all(StopItems)
+    assert len({each.generation for each in worker.all(SendSync)}) == 3
+    [error] = worker.errors
+    assert f"member {alien.member_id} of the group" in error
+    assert "cannot be read" in error
+    assert "stop that worker" in error
+
+
 def test_a_session_that_the_broker_does_not_allow_is_named() -> None:
     group = ClassicWorkers(group_min_session_timeout_ms=30_000)
     worker = group.worker("w1")
