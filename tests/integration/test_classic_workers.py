@@ -279,33 +279,49 @@ async def test_a_worker_that_leaves_while_a_round_waits_does_not_wait_for_it() -
         assert second.state is MemberState.STABLE
 
 
+async def one_is_killed_and_one_bounces(workers: Group, protocol: str) -> None:
+    for name in ("w1", "w2", "w3"):
+        worker = await workers.join(name)
+        assert worker.group_protocol == protocol
+    await workers.until(lambda: workers.shared("w1", "w2", "w3"))
+    await workers.all_beat()
+    kept = workers.workers["w1"].assigned
+
+    await workers.kill("w3")
+    while_away = workers.beats.copy()
+    await workers.until(lambda: workers.shared("w1", "w2"))
+    assert kept <= workers.workers["w1"].assigned
+    for item in kept:  # it went on while what the dead one ran was waited for
+        key = ((item.connector, item.task), "w1")
+        assert workers.beats[key] > while_away[key] + 1
+    await workers.all_beat()
+
+    await workers.workers.pop("w2").stop()
+    await workers.join("back", rest_advertised_url="http://w2/")
+    await workers.until(lambda: workers.shared("w1", "back"))
+    await workers.all_beat()
+    assert kept <= workers.workers["w1"].assigned
+    assert not [what for what, _ in workers.items["w1"].calls if what == "lost"]
+
+
 @pytest.mark.real_kafka
 async def test_on_real_kafka_one_is_killed_and_one_bounces(
     real_kafka: RealKafka, unique: Callable[[str], str]
 ) -> None:
     async with group(real_kafka.bootstrap, unique("workers")) as workers:
-        for name in ("w1", "w2", "w3"):
-            worker = await workers.join(name)
-            assert worker.group_protocol == "classic"
-        await workers.until(lambda: workers.shared("w1", "w2", "w3"))
-        await workers.all_beat()
-        kept = workers.workers["w1"].assigned
+        await one_is_killed_and_one_bounces(workers, "classic")
 
-        await workers.kill("w3")
-        while_away = workers.beats.copy()
-        await workers.until(lambda: workers.shared("w1", "w2"))
-        assert kept <= workers.workers["w1"].assigned
-        for item in kept:  # it went on while what the dead one ran was waited for
-            key = ((item.connector, item.task), "w1")
-            assert workers.beats[key] > while_away[key] + 1
-        await workers.all_beat()
 
-        await workers.workers.pop("w2").stop()
-        await workers.join("back", rest_advertised_url="http://w2/")
-        await workers.until(lambda: workers.shared("w1", "back"))
-        await workers.all_beat()
-        assert kept <= workers.workers["w1"].assigned
-        assert not [what for what, _ in workers.items["w1"].calls if what == "lost"]
+async def test_on_our_broker_with_the_drafts_one_is_killed_and_one_bounces() -> None:
+    session = {
+        "group.consumer.min.session.timeout.ms": "6000",
+        "group.consumer.session.timeout.ms": "6000",
+    }
+    async with (
+        MockBroker(config={**FAST, **session}) as broker,
+        group(broker.bootstrap) as workers,
+    ):
+        await one_is_killed_and_one_bounces(workers, "connect")
 
 
 # -- beside a Java worker --------------------------------------------------------------------------
