@@ -9,12 +9,14 @@ from kip848_client.metrics import Metrics
 from kip848_client.producing import (
     AbortRequested,
     BeginRequested,
+    CommitRequested,
     Done,
     Failed,
     FlushRequested,
     ProduceAnswered,
     Produced,
     ProduceSettings,
+    StartRequested,
     TopicWanted,
     WaitEnded,
 )
@@ -119,6 +121,12 @@ def test_calls_that_were_not_in_vain_are_timed() -> None:
     h.meter.took(95, WaitEnded(0), [Done(9)])
     h.meter.took(95, TopicWanted(10, "t", 200), [])
     h.meter.took(99, WaitEnded(10), [Done(10)])
+    h.meter.took(100, StartRequested(11, 200), [])
+    h.meter.took(103, WaitEnded(0), [Done(11)])
+    h.meter.took(110, CommitRequested(12, 200), [])
+    h.meter.took(118, WaitEnded(0), [Done(12)])
+    assert h.value("txn-init-time-ns-total") == 3_000_000
+    assert h.value("txn-commit-time-ns-total") == 8_000_000
     assert h.value("txn-begin-time-ns-total") == 30_000_000
     assert h.value("txn-abort-time-ns-total") == 0, "it was in vain"
     assert h.value("flush-time-ns-total") == 5_000_000
