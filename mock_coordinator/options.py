@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, TypedDict, cast
 
+from kip848_client._secrets import shown_setting
 from kip848_client.assignors import Assignor
 from kip848_client.errors import ConfigError
 from mock_coordinator.core.profile import Profile
@@ -135,12 +136,11 @@ class CheckedOptions:
             value = getattr(self, name)
             if value is not None and not callable(value):
                 raise ConfigError(f"{name} = {value!r}: expected a function that gives {what}")
-        _require(
-            "security",
-            self.security,
-            SecurityOptions | None,
-            "SecurityOptions (SecurityOptions.from_data reads plain data)",
-        )
+        if not isinstance(cast("object", self.security), SecurityOptions | None):
+            raise ConfigError(  # without the value, which may have passwords
+                f"security is a {type(self.security).__name__}: expected SecurityOptions "
+                "(SecurityOptions.from_data reads plain data)"
+            )
 
     @property
     def folder(self) -> Path | None:
@@ -182,7 +182,7 @@ def partition_counts(topics: object) -> Iterator[tuple[str, int]]:
 
 def _require(name: str, value: object, kind: Any, what: str) -> None:
     if not isinstance(value, kind):
-        raise ConfigError(f"{name} = {value!r}: expected {what}")
+        raise ConfigError(f"{name} = {shown_setting(name, value)}: expected {what}")
 
 
 def _require_number(name: str, value: object, low: int, high: int | None = None) -> None:

@@ -30,6 +30,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
+from kip848_client._secrets import Passwords
 from kip848_client.errors import ConfigError
 from mock_coordinator.core.authentication.sasl import MECHANISMS
 from mock_coordinator.core.security.acls import Acl, acls_from_data
@@ -138,6 +139,11 @@ class SecurityOptions:
     authorizer: bool = False
     listeners: tuple[ListenerOptions, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Keep passwords out of ``repr``."""
+        if isinstance(self.users, Mapping):
+            object.__setattr__(self, "users", Passwords(self.users))
+
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> SecurityOptions:
         """Options from plain data. Raises ``ConfigError`` for what is not understood."""
@@ -145,11 +151,14 @@ class SecurityOptions:
         _require_known(data, known, "security")
         users, listeners = data.get("users", {}), data.get("listeners", ())
         if not isinstance(users, Mapping):
-            raise ConfigError(f"users are given as {{name: password}}, not {users!r}")
+            what = type(users).__name__
+            raise ConfigError(f"users are given as {{name: password}}, not as a {what}")
         for name, password in users.items():
-            _check_texts(f"the password of {name}", (password,))
+            if not isinstance(password, str):
+                what = type(password).__name__
+                raise ConfigError(f"the password of {name}: expected a text, not a {what}")
         if not all(isinstance(each, Mapping) for each in listeners):
-            raise ConfigError(f"listeners are a list of objects, not {listeners!r}")
+            raise ConfigError("listeners are a list of objects with name, protocol, port, ...")
         try:
             return cls(
                 users=dict(users),
@@ -162,18 +171,13 @@ class SecurityOptions:
                 listeners=tuple(map(_listener, listeners)),
             )
         except (TypeError, AttributeError) as err:
-            raise ConfigError(f"security options: {err}") from err
+            wrong = f"security options: {err}"
+        raise ConfigError(wrong)
 
     @classmethod
     def from_file(cls, path: str) -> SecurityOptions:
         """Options from a JSON file. Raises ``ConfigError``."""
-        try:
-            data = json.loads(Path(path).read_text())
-        except (OSError, ValueError) as err:
-            raise ConfigError(f"security options {path}: {err}") from err
-        if not isinstance(data, dict):
-            raise ConfigError(f"security options {path}: not a JSON object")
-        return cls.from_data(data)
+        return cls.from_data(security_file(path, f"security options {path}"))
 
     @property
     def has_authorizer(self) -> bool:
@@ -194,7 +198,7 @@ class SecurityOptions:
             if listener.name in addresses:
                 raise ConfigError(f"there are two listeners {listener.name}")
             addresses[listener.name] = {}
-        return SecurityState(authorizer, dict(self.users), addresses)
+        return SecurityState(authorizer, Passwords(self.users), addresses)
 
     def put_scram_credentials(self, store: ScramStore, new_salt: Callable[[], bytes]) -> None:
         """Store the users' SCRAM credentials; ``new_salt`` gives fresh bytes."""
@@ -206,6 +210,19 @@ class SecurityOptions:
                 )
                 credential = ScramCredential.from_salted_password(number, _ITERATIONS, salt, salted)
                 store.put(user, credential)
+
+
+def security_file(path: str, said: str) -> dict[str, Any]:
+    """The JSON object of a file of security options. Raises ``ConfigError`` that begins with
+    ``said``; it holds nothing of the file."""
+    wrong = "not a JSON object"
+    try:
+        data = json.loads(Path(path).read_text())
+        if isinstance(data, dict):
+            return data
+    except (OSError, ValueError) as err:
+        wrong = str(err)
+    raise ConfigError(f"{said}: {wrong}")  # outside: Python's error holds the whole file
 
 
 def _check_texts(what: str, texts: Iterable[object]) -> None:

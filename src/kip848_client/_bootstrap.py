@@ -28,6 +28,11 @@ def bootstrap_addresses(servers: object) -> tuple[tuple[str, int], ...]:
             raise _not_text(text)
     # As in Kafka, what is empty between two commas is nothing.
     given = [text.strip() for text in texts if text.strip()]
+    if any("@" in text for text in given):  # a password may have commas, and must not be repeated
+        raise ValueError(
+            f"a server is {_FORM}, without a user or a password; set security_protocol, "
+            "sasl_mechanism, sasl_plain_username and sasl_plain_password"
+        )
     if not given:
         raise ValueError(f"needs at least one {_FORM}")
     return tuple(dict.fromkeys(_address(text) for text in given))

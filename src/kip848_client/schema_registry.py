@@ -20,6 +20,7 @@ docs/how-to/deserialize.md says what becomes of records whose schema cannot be h
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
@@ -46,6 +47,8 @@ _SERDE: Final = "confluent_kafka.schema_registry.serde"
 _TIMEOUT_MS: Final = 60_000
 _PASSING: Final = frozenset((408, 429, 500, 502, 503, 504))
 """HTTP's codes for what may go well later."""
+_LOGIN: Final = re.compile(r"//[^/\s]*@")
+"""A user and a password in an address."""
 _PARSES: Final = "_get_parsed_schema"
 """The function of theirs that makes something of a schema's text."""
 
@@ -166,7 +169,7 @@ class _Asking:
         way_out = "asking again may help" if retriable else "mend it there, then ask again"
         return SchemaUnavailable(
             f"no schema for a {context.field} of {context.topic}: the schema registry "
-            f"{self._where} {why} ({way_out})",
+            f"{self._where} {_LOGIN.sub('//', why)} ({way_out})",
             retriable=retriable,
         )
 

@@ -30,7 +30,13 @@ _PARTS: Final = (
     ("`Admin`", AdminConfig),
     ("`Worker`", WorkerConfig),
 )
-_PLAIN: Final = {"Int32": "int", "Int64": "int", "WireText": "str"}
+_PLAIN: Final = {
+    "Int32": "int",
+    "Int64": "int",
+    "WireText": "str",
+    "WireSecret": "str",
+    "SecretStr": "str",
+}
 _FROM: Final = "ge"
 _ACCEPTED: Final = {
     "bootstrap_servers": "`str`, or a list of them",

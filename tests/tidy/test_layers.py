@@ -103,7 +103,15 @@ IMPURE = frozenset(
     ]
 )
 
-GROUND = ("_types", "errors", "error_codes", "_shown", "_partition_names", "_backoff")
+GROUND = (
+    "_types",
+    "errors",
+    "error_codes",
+    "_shown",
+    "_secrets",
+    "_partition_names",
+    "_backoff",
+)
 """The ground floor: whoever is above may import it."""
 
 LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -158,6 +166,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client._offsets_wire", (*GROUND, "wire", "offsets", "group", "_ports")),
     ("kip848_client._ports", (*GROUND, "wire")),
     ("kip848_client._shown", ()),
+    ("kip848_client._secrets", ("_shown",)),
     ("kip848_client._partition_names", ("_types",)),
     ("kip848_client._bootstrap", ()),
     ("kip848_client._clock", ()),

@@ -35,6 +35,8 @@ _log = logging.getLogger("kip848_client")
 _logs_in: ContextVar[bool] = ContextVar("kip848_client_logs_in", default=False)
 """Whether it is a connection of ours that logs in, not one of aiokafka's own clients."""
 
+_LOGINS: Final = ("SaslAuthenticateRequest_v0", "SaslAuthenticateRequest_v1")
+"""Requests that hold a password or a token."""
 _DUE_AFTER: Final = (0.85, 0.95)
 """Of the session's lifetime, as in Kafka's Java client; random, so that not all come at once."""
 
@@ -46,8 +48,8 @@ class ConnectionOptions:
     client_id: str
     request_timeout_ms: int
     connections_max_idle_ms: int | None = 540_000
-    security: dict[str, Any] = field(default_factory=dict[str, Any])
-    """``security_protocol``, ``ssl_context`` and ``sasl_*``, passed on as they are."""
+    security: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    """``security_protocol``, ``ssl_context`` and ``sasl_*``, secrets wrapped."""
     meter: ConnectionWatch | None = None
     """What measures connections, if anything is measured."""
 
@@ -152,4 +154,15 @@ def _is_no_login_of_ours(record: logging.LogRecord) -> bool:
     return not (_logs_in.get() and record.levelno == logging.INFO)
 
 
+def _hide_login(record: logging.LogRecord) -> bool:
+    """aiokafka logs every request at level DEBUG, a login with its password or token, too."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(
+            f"{type(each).__name__}(...)" if type(each).__name__ in _LOGINS else each
+            for each in record.args
+        )
+    return True
+
+
 logging.getLogger("aiokafka.conn").addFilter(_is_no_login_of_ours)
+logging.getLogger("aiokafka.conn").addFilter(_hide_login)

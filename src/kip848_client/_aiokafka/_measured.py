@@ -15,6 +15,7 @@ from typing import Any
 from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from kip848_client._aiokafka._connection import Connection, ConnectionOptions
+from kip848_client._aiokafka._tokens import in_the_clear
 from kip848_client._ports import ConnectionWatch, WatchedConnection
 
 __all__ = ["MeasuredConnection", "open_connection"]
@@ -108,7 +109,7 @@ async def open_connection(
         request_timeout_ms=options.request_timeout_ms,
         max_idle_ms=options.connections_max_idle_ms,
         on_close=on_close,
-        **options.security,
+        **in_the_clear(options.security),
     )
     await connection.connect()
     return connection

@@ -14,7 +14,7 @@ from aiokafka.abc import AbstractTokenProvider
 
 from kip848_client.errors import ConfigError
 
-__all__ = ["with_token_provider"]
+__all__ = ["in_the_clear", "with_token_provider"]
 
 
 class _TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka has no types
@@ -42,6 +42,18 @@ def with_token_provider(security: Mapping[str, Any]) -> dict[str, Any]:
     """``security`` with a provider that aiokafka takes; it refuses all but its own subclasses."""
     settings = dict(security)
     provider = settings.get("sasl_oauth_token_provider")
+    provider = _unwrapped(provider)
     if provider is not None and not isinstance(provider, _TokenProvider):
         settings["sasl_oauth_token_provider"] = _TokenProvider(provider)
     return settings
+
+
+def in_the_clear(security: Mapping[str, Any]) -> dict[str, Any]:
+    """``security`` as a connection takes it, without the wrappers that hide secrets."""
+    return {name: _unwrapped(each) for name, each in security.items()}
+
+
+def _unwrapped(value: Any) -> Any:
+    """What one of pydantic's secrets holds; anything else as it is."""
+    unwrap = getattr(value, "get_secret_value", None)
+    return unwrap() if callable(unwrap) else value

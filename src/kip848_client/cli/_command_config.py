@@ -20,15 +20,13 @@ def settings_from(file: str | None) -> dict[str, Any]:
     if file is None:
         return {}
     try:
-        text = Path(file).read_text(encoding="utf-8-sig")
-    except (OSError, ValueError) as err:
-        raise ConfigError(f"--command-config {file}: {err}") from err
-    try:
-        settings = client_settings(read_properties(text))
+        settings = client_settings(read_properties(Path(file).read_text(encoding="utf-8-sig")))
         AdminConfig.of(settings)
-    except ValueError as err:  # as a ``ConfigError`` is
-        raise ConfigError(f"--command-config {file}: {err}") from err
-    return settings
+    except (OSError, ValueError) as err:  # as a ``ConfigError`` is
+        wrong = f"--command-config {file}: {err}"
+    else:
+        return settings
+    raise ConfigError(wrong)  # outside: Python's error may hold the whole file
 
 
 def read_properties(text: str) -> dict[str, str]:

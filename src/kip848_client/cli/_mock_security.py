@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
-from pathlib import Path
 from typing import Any, Final
 
 from kip848_client.errors import ConfigError
@@ -63,7 +61,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def security_data(arguments: argparse.Namespace) -> dict[str, Any] | None:
     """What the arguments say, ``None`` when they say nothing. Raises ``ConfigError``."""
-    data: dict[str, Any] = {} if arguments.security is None else _read(arguments.security)
+    from mock_coordinator.security.options import security_file
+
+    path = arguments.security
+    data = {} if path is None else security_file(path, f"--security {path}")
     users = dict(_user(text) for text in arguments.user)
     if users:
         data["users"] = {**data.get("users", {}), **users}
@@ -91,20 +92,10 @@ def _refuse_tls(arguments: argparse.Namespace) -> None:
             raise ConfigError(f"{option} is for a --listener with SSL or SASL_SSL: there is none")
 
 
-def _read(path: str) -> dict[str, Any]:
-    try:
-        data = json.loads(Path(path).read_text())
-    except (OSError, ValueError) as err:
-        raise ConfigError(f"--security {path}: {err}") from err
-    if not isinstance(data, dict):
-        raise ConfigError(f"--security {path}: not a JSON object")
-    return data
-
-
 def _user(text: str) -> tuple[str, str]:
     name, separator, password = text.partition(":")
     if not name or not separator:
-        raise ConfigError(f"--user {text!r}: expected NAME:PASSWORD")
+        raise ConfigError("--user: expected NAME:PASSWORD")
     return name, password
 
 

@@ -21,12 +21,15 @@ from pydantic import (
     ConfigDict,
     Field,
     PrivateAttr,
+    Secret,
+    SecretStr,
     ValidationError,
     field_validator,
     model_validator,
 )
 
 from kip848_client._bootstrap import bootstrap_addresses
+from kip848_client._secrets import shown_setting
 from kip848_client._shown import shown
 from kip848_client.config._tls import Pem, tls_context
 from kip848_client.errors import ConfigError
@@ -61,6 +64,15 @@ WireText = Annotated[str, AfterValidator(checked_for_the_wire)]
 """A text that requests carry."""
 
 
+def _checked_secret(secret: SecretStr) -> SecretStr:
+    checked_for_the_wire(secret.get_secret_value())
+    return secret
+
+
+WireSecret = Annotated[SecretStr, AfterValidator(_checked_secret)]
+"""A text that requests carry, and that neither ``repr`` nor a dump of the settings shows."""
+
+
 class ClientSettings(TypedDict, total=False):
     """The keyword arguments that every client takes, for type checkers; see ``ClientConfig``."""
 
@@ -93,7 +105,9 @@ class ClientSettings(TypedDict, total=False):
 class ClientConfig(BaseModel):
     """The settings of any client. Frozen. Times in milliseconds, sizes in bytes."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", arbitrary_types_allowed=True, hide_input_in_errors=True
+    )
 
     without_meaning: ClassVar[tuple[str, Mapping[str, str]]] = ("here", {})
     """Where settings have no meaning that are accepted all the same; and which, each with what to
@@ -133,7 +147,7 @@ class ClientConfig(BaseModel):
     Files are read once, when the client is made."""
     ssl_keyfile: str | None = None
     """A PEM file with its private key; ``None``: it is in ``ssl_certfile``, too."""
-    ssl_password: str | None = Field(None, repr=False)
+    ssl_password: SecretStr | None = None
     """Opens the private key, if that is encrypted."""
     ssl_check_hostname: bool = True
     """Whether the certificate of a broker must be that of its address."""
@@ -143,13 +157,13 @@ class ClientConfig(BaseModel):
     """How to log in."""
     sasl_plain_username: WireText | None = None
     """For ``PLAIN`` and ``SCRAM``."""
-    sasl_plain_password: WireText | None = Field(None, repr=False)
+    sasl_plain_password: WireSecret | None = None
     """For ``PLAIN`` and ``SCRAM``."""
     sasl_kerberos_service_name: str = "kafka"
     """For ``GSSAPI``."""
     sasl_kerberos_domain_name: str | None = None
     """For ``GSSAPI``; ``None``: the broker's host."""
-    sasl_oauth_token_provider: Any = None
+    sasl_oauth_token_provider: Secret[Any] | None = None
     """For ``OAUTHBEARER``: an object whose coroutine ``token()`` returns the token."""
 
     _tls: ssl.SSLContext | None = PrivateAttr(None)
@@ -172,11 +186,13 @@ class ClientConfig(BaseModel):
         try:
             return cls(**given)
         except ValidationError as err:
-            raise ConfigError(_explain(err)) from err
+            wrong = _explain(err)
+        raise ConfigError(wrong)  # outside: pydantic's error holds all settings
 
     @property
     def security(self) -> dict[str, Any]:
-        """What aiokafka's connections take for TLS and SASL; without SASL nothing about it."""
+        """What connections take for TLS and SASL, secrets still wrapped; without SASL nothing about
+        it."""
         found = {"security_protocol": self.security_protocol, "ssl_context": self._tls}
         if self.security_protocol.startswith("SASL"):
             names = [name for name in type(self).model_fields if name.startswith("sasl_")]
@@ -234,7 +250,7 @@ class ClientConfig(BaseModel):
             trusted=pem("ssl_cafile"),
             chain=pem("ssl_certfile"),
             key=pem("ssl_keyfile"),
-            password=self.ssl_password,
+            password=None if self.ssl_password is None else self.ssl_password.get_secret_value(),
             check_hostname=self.ssl_check_hostname,
         )
 
@@ -244,7 +260,9 @@ class ClientConfig(BaseModel):
             return self
         mechanism = self.sasl_mechanism
         if mechanism == "OAUTHBEARER":
-            if not callable(getattr(self.sasl_oauth_token_provider, "token", None)):
+            given = self.sasl_oauth_token_provider
+            provider = None if given is None else given.get_secret_value()
+            if not callable(getattr(provider, "token", None)):
                 raise ValueError(
                     "OAUTHBEARER needs sasl_oauth_token_provider: an object whose coroutine "
                     "token() returns the token"
@@ -276,6 +294,6 @@ def _explain(error: ValidationError) -> str:
     parts: list[str] = []
     for each in error.errors(include_url=False):
         name = ".".join(str(step) for step in each["loc"][:1]) or "settings"
-        said = "" if "password" in name or not each["loc"] else f" = {shown(each['input'])}"
+        said = f" = {shown_setting(name, each['input'])}" if each["loc"] else ""
         parts.append(f"{name}{said}: {each['msg'].removeprefix('Value error, ')}")
     return "; ".join(parts)

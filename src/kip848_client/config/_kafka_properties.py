@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kip848_client._shown import shown
+from kip848_client._secrets import shown_setting
 from kip848_client.config._tls import Pem, tls_context
 from kip848_client.errors import ConfigError
 
@@ -162,13 +162,13 @@ def _number(key: str, text: str) -> int | None:
         return None
     if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS_MAX:
         unit = "milliseconds" if key.endswith(".ms") else "bytes"
-        raise ConfigError(f"{key}={shown(text)} is not a number of {unit}")
+        raise ConfigError(f"{key}={shown_setting(key, text)} is not a number of {unit}")
     return int(text)
 
 
 def _truth(key: str, text: str) -> bool:
     if text.lower() not in ("true", "false"):
-        raise ConfigError(f"{key}={text!r} is neither true nor false")
+        raise ConfigError(f"{key}={shown_setting(key, text)} is neither true nor false")
     return text.lower() == "true"
 
 
@@ -230,7 +230,8 @@ def _store(properties: Mapping[str, str], which: str) -> bool:
     kind = properties.get(f"ssl.{which}.type", "JKS").upper()
     if kind != "PEM":
         raise ConfigError(
-            f"ssl.{which}.location={location} is a {kind} store, which Python cannot read; make a "
+            f"ssl.{which}.location={shown_setting('file', location)} is a "
+            f"{shown_setting('type', kind)} store, which Python cannot read; make a "
             "PEM file of it (keytool -importkeystore -deststoretype PKCS12, then openssl pkcs12 "
             f"-nodes) and set ssl.{which}.type=PEM"
         )

@@ -11,6 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from kip848_client._secrets import shown_setting
+
 __all__ = ["Pem", "tls_context"]
 
 _PEM_BYTES_MAX: Final = 1 << 24
@@ -30,7 +32,9 @@ class Pem(NamedTuple):
     @property
     def said(self) -> str:
         """The setting, for an error."""
-        return self.name if self.path is None else f"{self.name} = {self.path!r}"
+        if self.path is None:
+            return self.name
+        return f"{self.name} = {shown_setting('file', self.path)}"
 
     def content(self) -> bytes:
         """Its bytes. Raises ``ValueError`` that names the setting and the file."""

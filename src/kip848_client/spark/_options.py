@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kip848_client._secrets import Properties
 from kip848_client._types import TopicPartition
 from kip848_client.config import CONSUMER_PROPERTIES, consumer_settings, parse_duration_ms
 from kip848_client.errors import ConfigError
@@ -120,11 +121,11 @@ def source_options(said: Mapping[str, str], *, is_stream: bool) -> SourceOptions
     """What a user said, checked. Raises ``ConfigError`` that names the option and the way out."""
     options = {str(name).lower(): str(value) for name, value in said.items()}
     _check_names(options)
-    properties = {
-        name.removeprefix("kafka."): value
+    properties = Properties(
+        (name.removeprefix("kafka."), value)
         for name, value in options.items()
         if name.startswith("kafka.")
-    }
+    )
     _check_properties(properties)
     group_id = properties.pop("group.id", None)
     if group_id == "":

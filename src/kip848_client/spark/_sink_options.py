@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kip848_client._secrets import Properties
 from kip848_client.config import (
     CLIENT_PROPERTIES,
     PRODUCER_PROPERTIES,
@@ -70,11 +71,11 @@ def sink_options(said: Mapping[str, str]) -> SinkOptions:
     """What a user said, checked. Raises ``ConfigError`` that names the option and the way out."""
     options = {str(name).lower(): str(value) for name, value in said.items()}
     _check_names(options)
-    properties = {
-        name.removeprefix("kafka."): value
+    properties = Properties(
+        (name.removeprefix("kafka."), value)
         for name, value in options.items()
         if name.startswith("kafka.")
-    }
+    )
     name = properties.pop("transactional.id", None)
     if name is not None and not name.strip():
         raise ConfigError("kafka.transactional.id is empty")

@@ -116,6 +116,7 @@ def _field(
     tagged: str = "none",
     element: type | str | None = None,
     ignorable: bool = False,
+    is_secret: bool = False,
 ) -> Any:
     spec = FieldSpec(
         kind,
@@ -129,7 +130,7 @@ def _field(
     metadata = {METADATA_KEY: spec}
     if kind == "struct" and default is not None:
         return dataclasses.field(default_factory=default, metadata=metadata)
-    return dataclasses.field(default=default, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata, repr=not is_secret)
 
 
 def boolean(versions: str = "0+", *, default: bool = False, **options: Any) -> Any:

@@ -10,7 +10,17 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    model_validator,
+)
+
+from kip848_client._secrets import Properties
 
 __all__ = [
     "BATCH_DIRECTORIES",
@@ -54,11 +64,17 @@ def _from_environment(found: re.Match[str]) -> str:
         raise ValueError(f"the environment has no variable {found[1]}") from None
 
 
-Options = Annotated[dict[str, str], BeforeValidator(_texts)]
+Options = Annotated[
+    dict[str, str],
+    BeforeValidator(_texts),
+    AfterValidator(Properties),
+    PlainSerializer(lambda options: Properties(options).masked()),
+]
+"""Options by name. Neither ``repr`` nor a dump shows passwords."""
 
 
 class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class SourceSettings(_Settings):

@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 
 from pydantic import BaseModel, ValidationError
 
+from kip848_client._secrets import shown_setting
 from kip848_client.errors import ConfigError
 from kip848_client.spark.pipeline._config import PipelineConfig
 
@@ -18,6 +19,8 @@ __all__ = ["config_from", "load_config"]
 
 _HEADER: Final = re.compile(r"^\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
 _KEY: Final = re.compile(r"""^\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"))*)\s*=""")
+_OPTIONS: Final = (("options",), ("spark",))
+"""Settings that hold other settings, passwords among them."""
 _PART: Final = re.compile(r"""[\w-]+|"([^"]*)"|'([^']*)'""")
 
 
@@ -27,13 +30,14 @@ def load_config(file: str | Path) -> PipelineConfig:
     path = Path(file)
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as err:
-        raise ConfigError(f"{file}: {err}") from err
-    try:
         said = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError) as err:
+        wrong = f"{file}: {err}"
     except tomllib.TOMLDecodeError as err:
-        raise ConfigError(f"{file} is not TOML: {err}") from err
-    return config_from(said, str(file), text)
+        wrong = f"{file} is not TOML: {err}"
+    else:
+        return config_from(said, str(file), text)
+    raise ConfigError(wrong)  # outside: Python's error may hold the whole file
 
 
 def config_from(
@@ -50,7 +54,8 @@ def config_from(
         place = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
         more = err.error_count() - 1
         rest = f" ({more} more wrong)" if more else ""
-        raise ConfigError(f"{place}{_told(loc, first)}{rest}") from err
+        wrong = f"{place}{_told(loc, first)}{rest}"
+    raise ConfigError(wrong)  # outside: pydantic's error holds all settings
 
 
 def _told(loc: Sequence[str], error: Any) -> str:
@@ -64,7 +69,8 @@ def _told(loc: Sequence[str], error: Any) -> str:
         return f"the setting {name} is missing"
     message = str(error["msg"]).removeprefix("Value error, ")
     given = error.get("input")
-    shown = f" (it is {given!r})" if isinstance(given, str | int | float | bool) else ""
+    is_plain = isinstance(given, str | int | float | bool) and loc[-1:] not in _OPTIONS
+    shown = f" (it is {shown_setting(name, given)})" if is_plain else ""
     return f"{name}: {message}{shown}" if name else f"{message}{shown}"
 
 

@@ -46,7 +46,7 @@ class SaslAuthenticateRequest:
     VERSIONS: ClassVar[tuple[int, int]] = (0, 2)
     FLEXIBLE: ClassVar[int] = 2
 
-    auth_bytes: bytes = data()
+    auth_bytes: bytes = data(is_secret=True)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -93,7 +93,7 @@ class AlterUserScramCredentialsRequestScramCredentialUpsertion:
     mechanism: int = int8()
     iterations: int = int32()
     salt: bytes = data()
-    salted_password: bytes = data()
+    salted_password: bytes = data(is_secret=True)
 
 
 @dataclass(slots=True, kw_only=True)

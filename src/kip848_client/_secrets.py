@@ -1,0 +1,74 @@
+"""Which settings are secrets, and how they are shown: not at all.
+
+Pure. Messages, ``repr`` and dumps of settings go through here, so that no password, key or token
+reaches a log or a traceback.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kip848_client._shown import shown
+
+__all__ = ["HIDDEN", "Passwords", "Properties", "is_secret", "shown_setting"]
+
+HIDDEN: Final = "'**********'"
+"""What stands in place of a secret; pydantic prints the same."""
+
+_SECRET_NAMES: Final = re.compile(
+    r"passw|passphrase|secret|token|credential|jaas|basic.auth|user.info"
+    r"|(access|api|account|private|keystore).?key|certificate",
+    re.IGNORECASE,
+)
+"""Kafka's settings of type PASSWORD, what Spark redacts, and names of that kind."""
+_LOGIN: Final = re.compile(r":.*@", re.DOTALL)
+"""A password in an address, as in ``user:password@host``."""
+_ASSIGNED: Final = re.compile(r"(passw\w*|secret|token|jaas\.\w+)[\"']?\s*[=:]", re.IGNORECASE)
+"""A secret within a value, as in ``password="..."``."""
+_PEM: Final = "-----BEGIN"
+
+
+def is_secret(name: str) -> bool:
+    """Whether the value of a setting of this name must not be shown."""
+    return _SECRET_NAMES.search(name) is not None
+
+
+def shown_setting(name: str, value: object) -> str:
+    """The value of a setting in a message, short, or ``HIDDEN`` where it is a secret or has one."""
+    if is_secret(name):
+        return HIDDEN
+    try:
+        whole = repr(value)
+    except Exception:  # noqa: BLE001 - a message must not fail for what it is about
+        return shown(value)
+    is_address = "bootstrap" in name and "@" in whole
+    has_secret = _LOGIN.search(whole) or _ASSIGNED.search(whole) or _PEM in whole
+    return HIDDEN if is_address or has_secret else shown(value)
+
+
+class Properties(dict[str, str]):
+    """Settings by name, whose ``repr`` shows no secrets. Otherwise a ``dict``."""
+
+    def __repr__(self) -> str:
+        said = (f"{name!r}: {self._shown(name, value)}" for name, value in self.items())
+        return f"{{{', '.join(said)}}}"
+
+    def _shown(self, name: str, value: str) -> str:
+        return shown_setting(name, value)
+
+    def masked(self) -> dict[str, str]:
+        """The same with ``HIDDEN`` in place of secrets, for dumps."""
+        hidden = HIDDEN.strip("'")
+        return {
+            name: hidden if self._shown(name, value) == HIDDEN else value
+            for name, value in self.items()
+        }
+
+
+class Passwords(Properties):
+    """Passwords by user: no value is shown."""
+
+    def _shown(self, name: str, value: str) -> str:
+        del name, value
+        return HIDDEN
