@@ -187,8 +187,9 @@ _COMMIT_OFFSETS: Final[dict[int, Reaction]] = {
     # these offsets will never be taken; the producer is as good as before
     ErrorCode.OFFSET_METADATA_TOO_LARGE: Reaction.ABORT,
     ErrorCode.INVALID_COMMIT_OFFSET_SIZE: Reaction.ABORT,
-    ErrorCode.UNKNOWN_PRODUCER_ID: Reaction.RECOVER,
-    ErrorCode.INVALID_PRODUCER_ID_MAPPING: Reaction.RECOVER,
+    # the coordinator has forgotten an id that was not used for a week; another epoch brings it back
+    ErrorCode.UNKNOWN_PRODUCER_ID: Reaction.ABORT_AND_BUMP,
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING: Reaction.ABORT_AND_BUMP,
 }
 
 _END_TRANSACTION: Final[dict[int, Reaction]] = {
