@@ -12,6 +12,7 @@ pytest_plugins = [
     "tests.support.pytest_everything",
     "tests.support.pytest_garbage",
     "tests.support.pytest_kafka",
+    "tests.support.pytest_late_tasks",
     "tests.support.pytest_order",
 ]
 

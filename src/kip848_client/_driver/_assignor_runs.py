@@ -29,6 +29,8 @@ class AssignorRun:
 
     def __init__(self) -> None:
         self._running: tuple[int, asyncio.Task[Any]] | None = None
+        self._abandoned: int | None = None
+        """A run that was abandoned before it began."""
 
     async def of(
         self,
@@ -41,6 +43,8 @@ class AssignorRun:
     ) -> object:
         """What ``assign`` returns. Raises ``AssignorFailed`` when it raises, is cancelled or takes
         too long; ``__cause__`` has what it raised."""
+        if number == self._abandoned:
+            raise AssignorFailed("assign() was not called: nothing waits for its result any more")
         run = run_assignor(assign, extra, *arguments)
         task = asyncio.get_running_loop().create_task(run, name=f"assignor {name}")
         self._running = number, task
@@ -63,6 +67,8 @@ class AssignorRun:
         """Nobody waits for this run any more. A thread runs on, to no effect."""
         if self._running is not None and self._running[0] == number:
             self._running[1].cancel()
+        else:
+            self._abandoned = number
 
 
 async def run_assignor(

@@ -324,10 +324,10 @@ class Consumer(Watched[K, V]):
         if self._config.group_id is None:
             raise ConfigError("subscribe() needs a group_id; without one, use assign()")
         checked = None if listener is None else checked_listener(listener)
-        if self._engine is not None or self._was_stopped_first:
-            self._run().subscribe(names, text)
-        self._listener = checked
-        self._topics, self._pattern = names, text
+        engine = self._run() if self._engine is not None or self._was_stopped_first else None
+        self._listener, self._topics, self._pattern = checked, names, text
+        if engine is not None:
+            engine.subscribe(names, text)
 
     def subscription(self) -> frozenset[str]:
         """The topic names subscribed to (not those that a pattern matches)."""

@@ -218,6 +218,7 @@ class Fetching:
     def _perform(self, command: Command) -> None:
         match command:
             case SendFetch():
+                self._note_asked(command)
                 self._steps.start(self._fetch, command)
             case Readable():
                 self._application.readable()
@@ -258,16 +259,11 @@ class Fetching:
     # -- what takes time ---------------------------------------------------------------------
 
     async def _fetch(self, command: SendFetch) -> None:
-        fetch, node, intent = command.fetch, command.node, command.intent
-        for each in intent.add:
-            self._asked_at[each.key] = node
-        for key in intent.forget:
-            self._asked_at.pop(key, None)
-        self._forget_where_others_were_asked()
+        fetch, node = command.fetch, command.node
         try:
             response = await self._transport.fetch(
                 node,
-                fetch_request(intent),
+                fetch_request(command.intent),
                 versions=FETCH_VERSIONS,
                 timeout_ms=command.timeout_ms,
             )
@@ -279,6 +275,13 @@ class Fetching:
         if len(answer.partitions) > self.core.rows_a_step:
             await asyncio.sleep(0)  # translating them was enough for one turn of the loop
         self.post(FetchAnswered(fetch, answer))
+
+    def _note_asked(self, command: SendFetch) -> None:
+        for each in command.intent.add:
+            self._asked_at[each.key] = command.node
+        for key in command.intent.forget:
+            self._asked_at.pop(key, None)
+        self._forget_where_others_were_asked()
 
     def _forget_where_others_were_asked(self) -> None:
         """Partitions come and go, and a broker without sessions is told to forget nothing."""

@@ -6,7 +6,7 @@ What an ending means, and whether to ask again, is for the core to say.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -139,17 +139,22 @@ class GroupRequests:
                 _log.info("topics could not be resolved: %s", err, extra=self._fields)
         return {each: name for each, name in known.items() if name is not None} | dict(found)
 
-    async def commit(self, command: SendCommit) -> Input:
-        """OffsetCommit, to the coordinator, which is looked up if need be."""
-        attempt, epoch, offsets = command.attempt, command.member_epoch, command.offsets
+    def commit(self, command: SendCommit) -> Callable[[], Awaitable[Input]]:
+        """OffsetCommit, to the coordinator, which is looked up if need be. The topic ids are those
+        of now, which the core has checked: a topic may be deleted and created again before the
+        request is sent."""
+        epoch, offsets = command.member_epoch, command.offsets
         table = TopicTable((tp.topic for tp in offsets), self._topics.id_of)
         member = None if epoch is None else (self._member_id, epoch, self._instance_id)
+        request = commit_request(self.group_id, member, offsets, table)
+        return partial(self._commit, command, request, table)
+
+    async def _commit(self, command: SendCommit, request: Any, table: TopicTable) -> Input:
+        attempt = command.attempt
         try:
             await self._transport.find_coordinator()
             response = await self._transport.coordinator(
-                commit_request(self.group_id, member, offsets, table),
-                versions=table.versions,
-                timeout_ms=command.timeout_ms,
+                request, versions=table.versions, timeout_ms=command.timeout_ms
             )
         except TransportError as err:
             return CommitLost(attempt, str(err))
@@ -159,14 +164,18 @@ class GroupRequests:
             return CommitImpossible(attempt, err)
         return CommitAnswered(attempt, commit_results(response, table))
 
-    async def committed(self, command: FetchCommitted) -> Input:
-        """OffsetFetch, to the coordinator, which is looked up if need be."""
-        attempt, epoch, partitions = command.attempt, command.member_epoch, command.partitions
+    def committed(self, command: FetchCommitted) -> Callable[[], Awaitable[Input]]:
+        """OffsetFetch, to the coordinator, which is looked up if need be, for the topics that have
+        these names now."""
+        epoch, partitions = command.member_epoch, command.partitions
         table = TopicTable((tp.topic for tp in partitions), self._topics.id_of)
         member = None if epoch is None else (self._member_id, epoch)
+        request = fetch_request(self.group_id, member, partitions, table)
+        return partial(self._committed, command.attempt, request, table)
+
+    async def _committed(self, attempt: int, request: Any, table: TopicTable) -> Input:
         try:
             await self._transport.find_coordinator()
-            request = fetch_request(self.group_id, member, partitions, table)
             response = await self._transport.coordinator(request, versions=table.versions)
             code, rows = committed_offsets(response, table)
         except TransportError as err:

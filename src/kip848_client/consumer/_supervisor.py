@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import anyio
 
@@ -274,11 +274,11 @@ class Supervisor:
             case ResolveTopics():
                 self._steps.start(self._answer, self._requests.resolve, command)
             case SendCommit():
-                self._steps.start(self._answer, self._requests.commit, command)
+                self._steps.start(self._answer, self._requests.commit(command))
             case FetchCommitted():
-                self._steps.start(self._answer, self._requests.committed, command)
+                self._steps.start(self._answer, self._requests.committed(command))
             case CallListener():
-                self._steps.start(self._call_listener, command)
+                self._steps.start(self._call_listener, command, self._listener())
             case AwaitApplication():
                 self._steps.start(self._await_application, command)
             case AssignorCommand():
@@ -383,8 +383,8 @@ class Supervisor:
 
     # -- what takes time ---------------------------------------------------------------------
 
-    async def _answer(self, ask: Callable[[Any], Awaitable[Input]], command: Output) -> None:
-        self.post(await ask(command))
+    async def _answer(self, ask: Callable[..., Awaitable[Input]], *arguments: Output) -> None:
+        self.post(await ask(*arguments))
 
     async def _send_heartbeat(self, command: SendHeartbeat) -> None:
         answer = await self._requests.heartbeat(command)
@@ -423,9 +423,9 @@ class Supervisor:
                 self._log.say(logging.ERROR, str(failure), cause=cause)
         self.post(ListenerReturned(command.number, failed=failed))
 
-    async def _call_listener(self, command: CallListener) -> None:
+    async def _call_listener(self, command: CallListener, listener: object | None) -> None:
         failure: CallbackError | None = None
-        hook = listener_method(self._listener(), command.method.value)
+        hook = listener_method(listener, command.method.value)
         if hook is not None:
             failure = await call_listener(
                 hook,

@@ -53,7 +53,8 @@ class Running:
         )
         self._hand: dict[TopicPartition, Rows] = {}
         self._in_work: Rows = deque()
-        """Of the partition that is processed."""
+        """Records of the partition that is processed. Taken when the command is given: the
+        partition may be lost before its task runs."""
         self._tickets = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[None]] = {}
         self._ended: asyncio.Future[Exception | None] = self._loop.create_future()
@@ -144,9 +145,10 @@ class Running:
             case do.Poll():
                 start(self._poll, command)
             case do.Process():
-                start(self._process, command)
+                self._in_work = self._hand[command.partition]
+                start(self._process, command, self._in_work)
             case do.SendDeadLetters():
-                start(self._send_dead_letters, command)
+                start(self._send_dead_letters, command, self._to_bury(command))
             case do.Begin(number):
                 start(self._ask, number, producer.begin_transaction)
             case do.SendOffsets():
@@ -211,14 +213,17 @@ class Running:
     async def _send_offsets(self, command: do.SendOffsets) -> None:
         await self._producer.send_offsets_to_transaction(command.offsets, self._consumer)
 
-    async def _process(self, command: do.Process) -> None:
-        rows = self._in_work = self._hand[command.partition]
+    async def _process(self, command: do.Process, rows: Rows) -> None:
         self._steps.post(await self._working.process(command, rows))
 
-    async def _send_dead_letters(self, command: do.SendDeadLetters) -> None:
+    def _to_bury(self, command: do.SendDeadLetters) -> Rows:
+        """The records that become dead letters, and those behind them."""
         rows = self._hand.get(command.partition)
         if not rows or rows[0].offset != command.first:
-            rows = self._in_work  # it is in hand no more: the partition was asked back
+            return self._in_work  # the group has asked for the partition meanwhile
+        return rows
+
+    async def _send_dead_letters(self, command: do.SendDeadLetters, rows: Rows) -> None:
         self._steps.post(await self._working.send_dead_letters(command, rows))
 
 

@@ -101,6 +101,10 @@ class Driving:
         """Whose turn it is to call the listener; fair, so calls come in order."""
         self._in_listener: asyncio.Task[None] | None = None
         self._is_starting = False
+        self._starts = 0
+        """How many were asked for."""
+        self._cut_starts = 0
+        """How many of them were cut, the oldest ones. One that has not begun never does."""
         self._heartbeats = 0
         """How many are under way."""
         self.runs: set[AssignedItem] = set()
@@ -179,7 +183,8 @@ class Driving:
                     self._cut_the_start()
                 start(self._stop, command)
             case StartItems():
-                start(self._start, command)
+                self._starts += 1
+                start(self._start, command, self._starts)
             case TellAssignors():
                 start(self._tell_assignors, command)
             case _:
@@ -260,10 +265,10 @@ class Driving:
             self.runs.difference_update(started)
         self.post(ItemsStopped(command.plan))
 
-    async def _start(self, command: StartItems) -> None:
+    async def _start(self, command: StartItems, start: int) -> None:
         async with self._turn:
-            self.runs |= set(command.items)
-            if command.items:
+            if command.items and start > self._cut_starts:
+                self.runs |= set(command.items)
                 self._is_starting = True
                 await self._call(self._listener.on_assigned, command.items, self._start_ms)
                 self._is_starting = False
@@ -276,6 +281,7 @@ class Driving:
 
     def _cut_the_start(self) -> None:
         """Everything is to be stopped: what begins must not hold that up."""
+        self._cut_starts = self._starts
         if self._is_starting and self._in_listener is not None:
             self._in_listener.cancel("all items are to be stopped")
 

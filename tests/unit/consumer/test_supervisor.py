@@ -62,6 +62,7 @@ from kip848_client.wire.messages.offset_fetch import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
+from tests.support.late_tasks import LateTasks
 from tests.unit.consumer.fakes import FakeClock, FakeTopics, FakeTransport
 from tests.unit.waiting import some_rounds, until
 
@@ -156,6 +157,7 @@ class SupervisorHarness:
     """``answers``: by API, what a request gets; an exception is raised."""
 
     def __init__(self, listener: object | None = None, **answers: Answer) -> None:
+        self.listener = listener
         self.answers: dict[str, Answer] = {
             "ConsumerGroupHeartbeat": lambda _: accepted(1, 0, 1),
             "OffsetCommit": stored,
@@ -168,7 +170,7 @@ class SupervisorHarness:
         self.assignment = FakeAssignment(self.tracker)
         self.errors = ErrorBox(lambda: None)
         self.hub = EventHub()
-        topics = FakeTopics({"t": T})
+        self.topics = topics = FakeTopics({"t": T})
         core = GroupCore(
             MemberCore(MemberSettings(auto_commit=False), MemberId("me"), lambda ms: ms),
             CommitterCore(
@@ -188,7 +190,7 @@ class SupervisorHarness:
             self.errors,
             self.clock,
             Watch(ConsumerConfig.of({"group_id": "g"}), self.clock, self.hub),
-            listener=lambda: listener,
+            listener=lambda: self.listener,
             callback_timeout_ms=60_000,
         )
 
@@ -343,6 +345,58 @@ async def test_a_commit_is_on_its_way_before_its_caller_is_suspended() -> None:
         assert dict(done.committed) == wanted
         assert harness.asked == ["OffsetCommit"]
         assert harness.transport.found == 1, "the coordinator is looked up first"
+
+
+async def test_a_commit_is_for_the_topic_that_had_the_name_when_the_core_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A topic that is deleted and created again just then does not get the offset of the old
+    one."""
+    late = LateTasks(monkeypatch)
+    async with running(SupervisorHarness()) as harness:
+        late.hold("_answer")
+        wanted = {TP: CommittableOffset(5)}
+        loop = asyncio.get_running_loop()
+        commits = harness.supervisor.commits
+        by_ms = harness.clock.ms + 5_000
+        asked = [
+            loop.create_task(commits.commit(wanted, by_ms)),
+            loop.create_task(commits.fetch_committed((TP,), by_ms)),
+        ]
+        await until(lambda: late.count == 2)
+        harness.topics.ids["t"] = TopicId(b"new topic t" + b"t" * 5)
+        late.release()
+        await asyncio.wait(asked)
+        commit, fetch = harness.transport.requests
+        assert [topic.topic_id for topic in commit.topics] == [T]
+        assert [topic.topic_id for topic in fetch.groups[0].topics] == [T]
+
+
+async def test_a_listener_that_is_replaced_does_not_get_the_calls_of_the_old_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heard: list[str] = []
+
+    class Listener:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def on_partitions_assigned(self, new: set[TopicPartition]) -> None:
+            heard.append(f"{self.name}: {len(new)}")
+
+        def on_partitions_revoked(self, gone: set[TopicPartition]) -> None:
+            """Not called."""
+
+    late = LateTasks(monkeypatch)
+    async with running(SupervisorHarness(Listener("old"))) as harness:
+        late.hold("_call_listener")
+        harness.supervisor.post(Subscribed(frozenset({"t"})))
+        harness.supervisor.polled(waiting=False)
+        await late.one_is_held()
+        harness.listener = Listener("new")
+        late.release()
+        await until(lambda: heard)
+    assert heard == ["old: 2"]
 
 
 async def test_what_no_retry_cures_ends_a_commit() -> None:

@@ -1,0 +1,83 @@
+"""The driver of a worker: what is given up before it began to start is not started."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from kip848_client._clock import LoopClock
+from kip848_client.member import Event
+from kip848_client.worker import AssignedItem, ItemsStarted, ItemsStopped, StartItems, StopItems
+from kip848_client.worker._core import Output, WorkerCore
+from kip848_client.worker._driving import Driving, Requests
+from kip848_client.worker._events import WorkerEvent
+from tests.support.late_tasks import LateTasks
+from tests.unit.waiting import until
+
+pytestmark = pytest.mark.asyncio
+
+ITEMS = (AssignedItem("a"),)
+
+
+class ScriptedCore:
+    """Asks for what the test says."""
+
+    deadline_ms = member_epoch = None
+
+    def __init__(self) -> None:
+        self.events: list[Event | WorkerEvent] = []
+        self.next: tuple[Output, ...] = ()
+
+    def step(self, _now_ms: int, event: Event | WorkerEvent) -> tuple[Output, ...]:
+        self.events.append(event)
+        commands, self.next = self.next, ()
+        return commands
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    async def on_assigned(self, _items: Any) -> None:
+        self.calls.append("assigned")
+        await asyncio.Event().wait()
+
+    def on_revoked(self, _items: Any) -> None:
+        self.calls.append("revoked")
+
+    def on_lost(self, _items: Any) -> None:
+        self.calls.append("lost")
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+@pytest.mark.parametrize("is_lost", [False, True])
+async def test_a_start_does_not_hold_up_that_everything_is_to_be_stopped(
+    monkeypatch: pytest.MonkeyPatch, has_begun: bool, is_lost: bool
+) -> None:
+    late, core, listener = LateTasks(monkeypatch), ScriptedCore(), Listener()
+    driving = Driving(
+        cast("WorkerCore", core),
+        cast("Requests", None),
+        listener,
+        {},
+        LoopClock(asyncio.get_running_loop()),
+        {"group_id": "g"},
+        stop_ms=1_000,
+        start_ms=60_000,
+    )
+    running = asyncio.create_task(driving.run())
+    await driving.begun()
+    late.hold("" if has_begun else "_start")
+    core.next = (StartItems(1, ITEMS, ITEMS),)
+    driving.post(cast("Event", "start"))
+    await until(lambda: listener.calls if has_begun else late.count)
+    core.next = (StopItems(2, ITEMS, lost=is_lost, last=True),)
+    driving.post(cast("Event", "stop"))
+    late.release()
+    await until(lambda: {ItemsStarted(1), ItemsStopped(2)} <= {*core.events[2:]})
+    gone = "lost" if is_lost else "revoked"
+    assert listener.calls == (["assigned", gone] if has_begun else [])
+    assert not driving.runs
+    running.cancel()
