@@ -2,8 +2,8 @@
 
 A bug is put into the membership of workers for one test, as another text in the place of a few of
 its words, and worlds are played until one fails. The bugs are some of those that the tests of the
-core find by themselves: 12 in the membership of the new protocol
-(``tests/unit/worker/test_planted_bugs.py``), 15 in that of classic groups (``..classic_bugs.py``).
+core find by themselves: 16 in the membership of the new protocol
+(``tests/unit/worker/test_planted_bugs.py``), 19 in that of classic groups (``..classic_bugs.py``).
 """
 
 from __future__ import annotations
@@ -43,11 +43,20 @@ _CUT_OFF: Final = {
 }
 _LONG_DELAY: Final = {"delay_max_ms": "60000", "workers": "4"}
 _NEWS: Final = {"read_ms_max": "20000", "configure_every_ms": "5000", "workers": "4"}
+_CUT_OFF_WITH_NEWS_UNREAD: Final = _CUT_OFF | {
+    "partition_every_ms": "2000",
+    "configure_every_ms": "6000",
+    "read_ms_max": "60000",
+    "compute_ms_max": "1",
+}
 
 FOUND: Final = {
     "a worker that cannot reach the coordinator goes on": Found(Violation, "RunsTwice", _CUT_OFF),
     "it begins to stop when its session ends": Found(Violation, "RunsTwice", _CUT_OFF),
     "items are started without their configuration": Found(Violation, "Unread", _NEWS),
+    "what waits to start survives the end of the session": Found(
+        Violation, "RunsTwice", _CUT_OFF_WITH_NEWS_UNREAD
+    ),
     "a failed assignor is not tried again": Found(
         Stuck, "items rest", {"assignor_fails": "0.9", "initial_delay_ms": "0"}
     ),

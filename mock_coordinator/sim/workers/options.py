@@ -37,7 +37,7 @@ class WorkerOptions(Parameters):
     """To stop items; ``task.shutdown.graceful.timeout.ms`` is as long."""
     start_ms_max: int
     read_ms_max: int
-    """Until a worker has read what is configured anew."""
+    """Until a worker has read what is configured anew; it may be longer than a session."""
     compute_ms_max: int
     assignor_fails: float
     """Of the computations."""
@@ -83,7 +83,7 @@ def draw_worker_options(seed: int) -> WorkerOptions:
         static=dice.probability(1.0),
         stop_ms_max=(1, 300, session_ms // 4)[dice.between(0, 2)],
         start_ms_max=(1, 500, 10_000)[dice.between(0, 2)],
-        read_ms_max=(1, 300, 5_000)[dice.between(0, 2)],
+        read_ms_max=(1, 300, 5_000, session_ms * 3)[dice.between(0, 3)],
         compute_ms_max=(1, 500, 20_000)[dice.between(0, 2)],
         assignor_fails=dice.probability(0.5),
         sleep_ms_max=session_ms * 2,

@@ -108,6 +108,8 @@ class WorkerProcess:
         self._turns: deque[Callable[[Callable[[], None]], None]] = deque()
         """Of calls of the listener; the first one is under way."""
         self._starting: _Once | None = None
+        self._items_wait = False
+        """For the configuration, for all that this process knows."""
         kind = _ASSIGNORS[options.assignor]
         self._assignor = kind(scheduled_rebalance_max_delay_ms=options.delay_max_ms)
         member_id = MemberId(f"{name}-{context.kernel.rng('ids').getrandbits(32):08x}")
@@ -269,6 +271,7 @@ class WorkerProcess:
                 self._start(command)
             case ReadConfiguration():
                 self._context.probes.reached("configuration awaited")
+                self._items_wait = True
                 self.read(asks=False)
             case PrepareTarget():
                 self._requests.prepare(command)
@@ -345,12 +348,16 @@ class WorkerProcess:
             end()
             self.feed(ItemsStopped(command.plan))
 
+        if command.lost and self._items_wait:
+            self._context.probes.reached("fenced with news unread")
+        self._items_wait = False
         if command.lost or command.last:
             self._cut_the_start()
         self._call(begin)
 
     def _start(self, command: StartItems) -> None:
         longest_ms = self._slow(self._context.options.start_ms_max)
+        self._items_wait = False
 
         def begin(end: Callable[[], None]) -> None:
             if command.items:

@@ -78,7 +78,6 @@ class MemberCore:
         self._settings = settings
         self._jitter = jitter
         self._now = 0
-        """The time of the step, the newest that was ever given."""
         self._out: list[do.Command] = []
         """The commands of the step so far."""
         self._standing = Standing(self._emit)
@@ -110,7 +109,6 @@ class MemberCore:
         self._reports = ErrorReports(self._emit)
         """Errors that would be reported too often."""
         self._stale_answers = 0
-        """How many answers were ignored because their question is not open any more."""
 
     # -- what a driver reads -----------------------------------------------------------------
 
@@ -175,6 +173,8 @@ class MemberCore:
         refuse_if_illegal(event, asked, fatal=self.fatal_error, closing=closing, closed=self.closed)
         self._now = max(self._now, now_ms)
         self._out = []
+        if not isinstance(event, ev.HeartbeatAnswered):  # which may show that the session goes on
+            self._end_session()
         self._take(event)
         self._settle()
         if __debug__:

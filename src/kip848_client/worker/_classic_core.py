@@ -74,6 +74,8 @@ class ClassicWorkerCore(ClassicMembership):
         self._refuse_if_illegal(event)
         self._now = max(self._now, now_ms)
         self._out = []
+        if not isinstance(event, ms.ClassicAnswer):  # which may show that the session goes on
+            self._end_session()
         self._take(event)
         self._settle()
         return tuple(self._out)

@@ -251,7 +251,9 @@ class ClassicMembership:
         return True
 
     def _session_ends_ms(self) -> int | None:
-        return self._beat.session_ends_ms if self._items.assigned else None
+        """``None`` while this worker neither runs an item nor waits to start one."""
+        items = self._items
+        return self._beat.session_ends_ms if items.assigned or items.wait_to_start else None
 
     def _end_session(self) -> bool:
         """Others may have what runs here by now, and nobody can tell us."""

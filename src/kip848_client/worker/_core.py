@@ -51,6 +51,7 @@ from kip848_client.member import (
     Severity,
     StartPartitions,
     Subscribed,
+    TimerFired,
     TopicsResolved,
 )
 from kip848_client.worker._commands import (
@@ -187,6 +188,8 @@ class WorkerCore:
                 self._offer.begin(event.configuration.offset)
                 self._inner += (Subscribed(), Polled(waiting=True))
             case ConfigurationRead():
+                self._inner.append(TimerFired())  # when the session is over, nothing may start
+                self._settle()
                 self._know(event.configuration)
             case RebalanceRequested():
                 self._offer.request(event.reason)

@@ -6,7 +6,9 @@ from kip848_client.member import (
     Fenced,
     LossReason,
     MemberState,
+    PartitionsReleased,
     ReleasePartitions,
+    StartPartitions,
 )
 from tests.unit.member._harness import MemberHarness, T, part
 
@@ -75,3 +77,18 @@ def test_who_leaves_is_not_fenced_on_the_way() -> None:
     harness.expect(MemberState.PREPARE_LEAVING)
     harness.advance(2 * SESSION_MS)
     assert not harness.out(Fenced)
+
+
+def test_a_callback_that_ends_after_the_session_is_followed_by_no_start() -> None:
+    """A process that slept takes what happened meanwhile before its timer."""
+    harness = MemberHarness(session_timeout_ms=SESSION_MS).stable(epoch=4).calm(epoch=4)
+    harness.target(5, t=[0, 3])
+    harness.flushed()
+    [release] = harness.out(ReleasePartitions)
+    assert release.partitions == part(T, 1, 2)
+
+    late = harness.core.step(harness.now + 2 * SESSION_MS, PartitionsReleased(release.plan))
+
+    assert [each for each in late if isinstance(each, Fenced)]
+    assert not [each for each in late if isinstance(each, StartPartitions)]
+    harness.expect(MemberState.FENCED)

@@ -99,6 +99,8 @@ class ClassicWorker:
         """What it sends arrives, and no answer comes back."""
         self.stop_ms = STOP_MS
         self.can_read = True
+        self.read_ms = 1
+        """Until it knows the configuration that it asks for."""
         self._group = group
 
     def feed(self, event: Event | WorkerEvent) -> None:
@@ -121,7 +123,7 @@ class ClassicWorker:
                     group.check()
                     group.later(1, self, ItemsStarted(command.plan))
                 case ReadConfiguration() if self.can_read:
-                    group.later(1, self, ConfigurationRead(group.configuration))
+                    group.later(self.read_ms, self, ConfigurationRead(group.configuration))
                 case _:
                     pass
 

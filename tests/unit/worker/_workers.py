@@ -107,6 +107,8 @@ class Worker:
         self.cut_off = False
         self.stop_ms = STOP_MS
         self.can_read = True
+        self.read_ms = 1
+        """Until it knows the configuration that it asks for."""
         self._group = group
 
     def feed(self, event: Event | WorkerEvent) -> None:
@@ -127,7 +129,7 @@ class Worker:
                     group.check()
                     group.later(1, self, ItemsStarted(command.plan))
                 case ReadConfiguration() if self.can_read:
-                    group.later(1, self, ConfigurationRead(group.configuration))
+                    group.later(self.read_ms, self, ConfigurationRead(group.configuration))
                 case PrepareTarget() | InstallTarget() if self.cut_off:
                     group.later(command.timeout_ms, self, ComputingLost(command.number, "cut off"))
                 case PrepareTarget():
@@ -195,6 +197,7 @@ class WorkerGroup:
         self.assignor = assignor
         """``None``: tests say what is computed, with ``assign``."""
         self.configuration = CONFIGURED
+        self.rebalance_timeout_ms = 10_000
         self.workers: dict[str, Worker] = {}
         self._queue: list[tuple[int, int, Worker, Event | WorkerEvent, StopItems | None]] = []
         self._number = 0
@@ -222,7 +225,7 @@ class WorkerGroup:
             url=f"http://{host or name}:8083/",
             assignors=(AssignorVersions("incremental-cooperative", 1, 2, said),),
             instance_id=instance_id,
-            rebalance_timeout_ms=10_000,
+            rebalance_timeout_ms=self.rebalance_timeout_ms,
             request_timeout_ms=4_000,
         )
         worker = self.workers[name] = Worker(self, name, settings)

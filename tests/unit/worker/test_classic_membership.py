@@ -89,6 +89,25 @@ def test_a_worker_that_is_killed_is_waited_for() -> None:
     group.expect_all("w1", "w2")
 
 
+def test_a_worker_that_is_put_out_forgets_the_delay_of_its_old_membership() -> None:
+    group = ClassicWorkers(max_delay_ms=60_000)
+    for name in ("w1", "w2", "w3"):
+        group.worker(name)
+        group.run(15_000)
+    group.kill("w3")
+    group.run(15_000)
+    worker = group.workers["w2"]
+    assert worker.core.remaining_delay_ms(group.now) > 40_000
+    worker.cut_off = True
+    group.run(11_000)
+    assert worker.all(Fenced)
+    assert worker.core.remaining_delay_ms(group.now) == 0
+    assert worker.core.deadline_ms is not None
+    joins = len(worker.all(SendJoin))
+    group.run(50_000)  # the old delay ends meanwhile
+    assert len(worker.all(SendJoin)) == joins
+
+
 def test_a_worker_that_bounces_gets_what_waited() -> None:
     group = ClassicWorkers(max_delay_ms=20_000)
     for name in ("w1", "w2", "w3"):

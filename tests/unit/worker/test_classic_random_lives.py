@@ -42,7 +42,7 @@ class World:
         if worker is None or len(self.group.workers) < 2:
             self.join()
             return
-        match self.chance.randrange(9):
+        match self.chance.randrange(10):
             case 0 | 1 if len(self.group.workers) < 5:
                 self.join()
             case 2:
@@ -58,29 +58,39 @@ class World:
                 self.group.fail_over()
             case 7:
                 self.reconfigure()
+            case 8:
+                self.be_cut_off_with_news_unread(worker)
             case _:
                 if worker.core.state is MemberState.STABLE:
                     worker.feed(RebalanceRequested(64))
 
-    def reconfigure(self) -> None:
-        """Everybody knows it in the end, one after the other; one of them asks for a round."""
+    def reconfigure(self, *, but: ClassicWorker | None = None) -> None:
+        """All but one know it in the end, one after the other, and ask for a round."""
         group, chance = self.group, self.chance
         connectors = {
             name: ConnectorTasks(chance.randrange(4)) for name in "abc" if chance.random() < 0.8
         }
         group.configuration = Configuration(group.configuration.offset + 1, connectors)
         for each in group.workers.values():
-            if not each.core.closed:
+            if not each.core.closed and each is not but:
                 group.later(
                     chance.choice([0, 50, 6_000]), each, ConfigurationRead(group.configuration)
                 )
                 group.later(6_001, each, RebalanceRequested(2))
+
+    def be_cut_off_with_news_unread(self, worker: ClassicWorker) -> None:
+        """It is assigned items of a configuration that it reads when its session is over."""
+        worker.read_ms = 60_000
+        self.reconfigure(but=worker)
+        self.group.run(self.chance.choice([3_000, 9_000, 15_000]))
+        worker.cut_off = True
 
     def end(self) -> None:
         """Nothing happens any more."""
         group = self.group
         for name, worker in list(group.workers.items()):
             worker.cut_off = worker.loses_answers = False
+            worker.read_ms = 1
             if worker.core.closed:
                 group.kill(name)
         self.join()

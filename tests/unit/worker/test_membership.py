@@ -247,3 +247,41 @@ def test_a_delay_that_is_told_again_does_not_begin_anew() -> None:
     group.run(6_500)  # it was heard with a heartbeat, at most 5 s after it was computed
 
     assert group.runners == ["w1"]
+
+
+def test_a_worker_that_is_put_out_forgets_the_delay_of_its_old_membership() -> None:
+    group = two_workers()
+    group.workers["w2"].feed(RebalanceRequested(64))
+    group.run(6_000)
+    group.assign({"w1": {A, A0, A1}, "w2": {B}}, deferred={B0}, delay_ms=120_000)
+    group.run(12_000)
+    worker = group.workers["w2"]
+    assert 100_000 < worker.core.remaining_delay_ms(group.now) <= 120_000
+    worker.cut_off = True
+    group.run(46_000)
+    assert worker.all(Fenced)
+    assert worker.core.remaining_delay_ms(group.now) == 0
+    worker.cut_off = False
+    group.run(20_000)
+    while group.runners:  # for the one that went, and for the one that came
+        group.assign({"w1": {A, A0, A1, B, B0}})
+        group.run(12_000)
+
+    group.run(120_000)  # the old delay ends meanwhile
+
+    assert group.runners == []
+    group.expect(w1={A, A0, A1, B, B0}, w2=set())
+
+
+def test_a_delay_in_the_same_words_is_a_new_one_for_a_worker_that_was_put_out() -> None:
+    scheduled = ScheduledRebalance(MemberId("w1"))
+
+    def hear(now_ms: int) -> None:
+        scheduled.announced(now_ms, b"5 s", 5_000, computed_here=True, interval_ms=1_000)
+
+    hear(0)
+    scheduled.forget()
+    assert scheduled.due_ms is None
+    hear(3_000)
+    assert scheduled.remaining_ms(3_000) == 5_000
+    assert scheduled.due_ms == 8_000

@@ -18,6 +18,7 @@ from tests.support.planting import Plant, plant
 from tests.unit.worker import test_computing as computing
 from tests.unit.worker import test_membership as membership
 from tests.unit.worker import test_random_lives as random_lives
+from tests.unit.worker import test_waiting_to_start as waiting
 
 
 class Bug(NamedTuple):
@@ -99,6 +100,32 @@ BUGS = {
             _partitions, "partitions", "_ITSELF_AS_PARTITION if part == ITSELF else part", "part"
         ),
         membership.test_a_worker_that_is_alone_is_given_everything,
+    ),
+    "what waits to start survives the end of the session": Bug(
+        Plant(
+            WorkerCore,
+            "_perform",
+            "                self._waiting = None\n                self._stop(command)",
+            "                self._stop(command)",
+        ),
+        waiting.test_a_worker_that_runs_something_gives_up_what_waits_to_start,
+    ),
+    "the configuration starts items before the end of the session is seen": Bug(
+        Plant(WorkerCore, "step", "self._inner.append(TimerFired())", "pass"),
+        waiting.test_a_worker_that_slept_past_its_session_starts_nothing,
+    ),
+    "the delay of an old membership goes on": Bug(
+        Plant(WorkerCore, "_perform", "self._scheduled.forget()", "pass"),
+        membership.test_a_worker_that_is_put_out_forgets_the_delay_of_its_old_membership,
+    ),
+    "the words of an old delay are remembered": Bug(
+        Plant(
+            ScheduledRebalance,
+            "forget",
+            "self._announced = self._ends_ms = self.due_ms = None",
+            "self._ends_ms = self.due_ms = None",
+        ),
+        membership.test_a_delay_in_the_same_words_is_a_new_one_for_a_worker_that_was_put_out,
     ),
     "a failed assignor takes what everybody runs": Bug(
         Plant(Computing, "failed", "error=ASSIGNOR_FAILED", ""),

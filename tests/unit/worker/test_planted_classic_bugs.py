@@ -6,10 +6,13 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.worker import ClassicWorkerCore
+from kip848_client.worker._classic_items import HeldItems
 from kip848_client.worker._classic_leading import Leading
 from kip848_client.worker._classic_membership import ClassicMembership
 from tests.support.planting import Plant, plant
 from tests.unit.worker import test_classic_membership as membership
+from tests.unit.worker import test_classic_random_lives as lives
+from tests.unit.worker import test_waiting_to_start as waiting
 from tests.unit.worker.test_planted_bugs import Bug
 
 CLASSIC_BUGS = {
@@ -17,10 +20,31 @@ CLASSIC_BUGS = {
         Plant(
             ClassicMembership,
             "_session_ends_ms",
-            "self._beat.session_ends_ms if self._items.assigned else None",
+            "self._beat.session_ends_ms if items.assigned or items.wait_to_start else None",
             "None",
         ),
         membership.test_a_worker_that_is_cut_off_stops_before_its_session_ends,
+    ),
+    "what only waits to start does not end the session": Bug(
+        Plant(
+            ClassicMembership,
+            "_session_ends_ms",
+            "items.assigned or items.wait_to_start",
+            "items.assigned",
+        ),
+        waiting.test_a_classic_worker_that_runs_nothing_yet_gives_up_what_waits_to_start,
+    ),
+    "what waits to start survives the end of the session": Bug(
+        Plant(HeldItems, "stop_all", "self._starting = {}", "pass"),
+        waiting.test_a_classic_worker_that_runs_something_gives_up_what_waits_to_start,
+    ),
+    "the configuration starts items before the end of the session is seen": Bug(
+        Plant(ClassicWorkerCore, "step", "self._end_session()", "pass"),
+        waiting.test_a_classic_worker_that_slept_past_its_session_starts_nothing,
+    ),
+    "the delay of an old membership goes on": Bug(
+        Plant(ClassicMembership, "_end_round", "self._delay_ends_ms = None", "pass"),
+        membership.test_a_worker_that_is_put_out_forgets_the_delay_of_its_old_membership,
     ),
     "it begins to stop when its session ends": Bug(
         Plant(
@@ -129,3 +153,21 @@ def test_a_bug_is_seen(monkeypatch: pytest.MonkeyPatch, bug: Bug) -> None:
     plant(monkeypatch, bug.plant)
     with pytest.raises((AssertionError, ValueError)):
         bug.test(*bug.arguments)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "what only waits to start does not end the session",
+        "what waits to start survives the end of the session",
+    ],
+)
+def test_random_lives_see_it_too(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Of these lives at least one cuts a worker off while it has news to read."""
+    plant(monkeypatch, CLASSIC_BUGS[name].plant)
+    for seed in range(9, 60):
+        try:
+            lives.test_nothing_runs_twice_and_everything_runs_again(seed)
+        except AssertionError:
+            return
+    pytest.fail("no life sees it")

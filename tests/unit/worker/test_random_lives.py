@@ -28,6 +28,7 @@ class World:
         self.chance = random.Random(seed)
         kind = self.chance.choice([IncrementalCooperativeAssignor, SpreadAssignor])
         self.group = WorkerGroup(kind(scheduled_rebalance_max_delay_ms=DELAY_MS))
+        self.group.rebalance_timeout_ms = 60_000  # no shorter than the session
         self.names = 0
         self.host_of: dict[str, str] = {}
         self.static: set[str] = set()
@@ -58,7 +59,7 @@ class World:
     def happen(self) -> None:
         """One thing."""
         worker = self.someone()
-        match self.chance.randrange(8):
+        match self.chance.randrange(9):
             case 0 | 1:
                 if len(self.group.workers) < 6:
                     self.join()
@@ -73,6 +74,8 @@ class World:
                 worker.cut_off = False
             case 6:
                 self.configure(worker)
+            case 7 if worker is not None:
+                self.be_cut_off_with_news_unread(worker)
             case _:
                 pass
 
@@ -98,12 +101,20 @@ class World:
             worker.feed(ConfigurationRead(self.group.configuration))
             worker.feed(RebalanceRequested(RebalanceReason.CONFIGURATION_CHANGED))
 
+    def be_cut_off_with_news_unread(self, worker: Worker) -> None:
+        """It is assigned items of a configuration that it reads when its session is over."""
+        others = [each for each in self.group.workers.values() if each is not worker]
+        worker.read_ms = 100_000
+        self.configure(self.chance.choice(others) if others else None)
+        self.group.run(self.chance.choice([6_000, 12_000]))
+        worker.cut_off = True
+
     def end(self) -> None:
         """It is quiet, and everybody can be reached."""
         if not self.group.workers:
             self.join()
         for worker in self.group.workers.values():
-            worker.cut_off = False
+            worker.cut_off, worker.read_ms = False, 1
         self.group.run(10_000)
         newest = next(iter(self.group.workers.values()))
         newest.feed(ConfigurationRead(self.group.configuration))

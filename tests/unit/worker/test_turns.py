@@ -1,0 +1,187 @@
+"""What the driver of a worker tells its listener while other calls wait, and what the worker then says
+that it runs. The core says what each test tells it to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any, cast
+
+import pytest
+
+from kip848_client.connect import Items, NewWorkerAssignment
+from kip848_client.member import Event, TimerFired
+from kip848_client.worker import (
+    AssignedItem,
+    ItemsStarted,
+    ItemsStopped,
+    Output,
+    StartItems,
+    StopItems,
+    TellAssignors,
+    WorkerEvent,
+)
+from kip848_client.worker._driving import Driving
+from tests.support.planting import Plant, plant
+from tests.unit.consumer.fakes import FakeClock
+from tests.unit.waiting import some_rounds, until
+
+pytestmark = pytest.mark.asyncio
+
+A, B = AssignedItem("a"), AssignedItem("b")
+
+
+class Core:
+    """Answers every event with the next commands that it was given, if there are any."""
+
+    deadline_ms: int | None = None
+    member_epoch = 1
+    closed = False
+
+    def __init__(self) -> None:
+        self.next: list[Output] = []
+        self.heard: list[Event | WorkerEvent] = []
+
+    def step(self, now_ms: int, event: Event | WorkerEvent) -> Sequence[Output]:
+        del now_ms
+        self.heard.append(event)
+        commands, self.next = self.next, []
+        return commands
+
+    def remaining_delay_ms(self, now_ms: int) -> int:
+        del now_ms
+        return 0
+
+
+class Listener:
+    """Tells what it was told; a call waits while ``gate`` is closed."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, tuple[AssignedItem, ...]]] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def on_assigned(self, items: tuple[AssignedItem, ...]) -> None:
+        self.calls.append(("assigned", items))
+        await self.gate.wait()
+
+    async def on_revoked(self, items: tuple[AssignedItem, ...]) -> None:
+        self.calls.append(("revoked", items))
+        await self.gate.wait()
+
+    async def on_lost(self, items: tuple[AssignedItem, ...]) -> None:
+        self.calls.append(("lost", items))
+
+
+class SlowAssignor:
+    def __init__(self, gate: asyncio.Event) -> None:
+        self._gate = gate
+
+    async def on_assignment(self, assignment: NewWorkerAssignment) -> None:
+        del assignment
+        await self._gate.wait()
+
+
+class Driver:
+    def __init__(self) -> None:
+        self.core, self.listener = Core(), Listener()
+        self.driving = Driving(
+            cast("Any", self.core),
+            cast("Any", None),
+            self.listener,
+            cast("Any", {"slow": SlowAssignor(self.listener.gate)}),
+            FakeClock(),
+            {"group_id": "c"},
+            stop_ms=60_000,
+            start_ms=60_000,
+        )
+
+    def perform(self, *commands: Output) -> None:
+        self.core.next += commands
+        self.driving.post(TimerFired())
+
+    async def heard(self, event: WorkerEvent) -> None:
+        await until(lambda: event in self.core.heard)
+
+
+@asynccontextmanager
+async def driver() -> AsyncGenerator[Driver]:
+    it = Driver()
+    task = asyncio.get_running_loop().create_task(it.driving.run())
+    await it.driving.begun()
+    try:
+        yield it
+    finally:
+        it.listener.gate.set()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_what_was_lost_or_revoked_is_not_assigned_any_more() -> None:
+    async with driver() as it:
+        it.perform(StartItems(1, (A, B), (A, B)))
+        await it.heard(ItemsStarted(1))
+        assert it.driving.runs == {A, B}
+        it.perform(StopItems(2, (A,), lost=False, last=False))
+        await it.heard(ItemsStopped(2))
+        assert it.driving.runs == {B}
+        it.perform(StopItems(3, (B,), lost=True, last=True))
+        await it.heard(ItemsStopped(3))
+        assert it.driving.runs == set()
+        assert it.listener.calls == [("assigned", (A, B)), ("revoked", (A,)), ("lost", (B,))]
+
+
+async def test_a_start_that_waits_for_its_turn_does_not_begin_when_everything_is_lost() -> None:
+    """Other workers may run the item by then."""
+    async with driver() as it:
+        it.listener.gate.clear()
+        new = NewWorkerAssignment(1, Items(("a",)), 0, 0)
+        it.perform(TellAssignors(new), StartItems(1, (A,), (A,)))
+        await some_rounds()
+        it.perform(StopItems(2, (A,), lost=True, last=True))
+        it.listener.gate.set()
+        await it.heard(ItemsStopped(2))
+        await it.heard(ItemsStarted(1))
+        assert it.listener.calls == []
+        assert it.driving.runs == set()
+        it.perform(StartItems(3, (A,), (A,)))
+        await it.heard(ItemsStarted(3))
+        assert it.listener.calls == [("assigned", (A,))]
+
+
+async def test_a_start_that_runs_is_cut_off_and_the_next_does_not_begin() -> None:
+    async with driver() as it:
+        it.listener.gate.clear()
+        it.perform(StartItems(1, (A,), (A,)), StartItems(2, (B,), (A, B)))
+        await until(lambda: bool(it.listener.calls))
+        it.perform(StopItems(3, (A, B), lost=True, last=True))
+        await it.heard(ItemsStopped(3))
+        assert it.listener.calls == [("assigned", (A,)), ("lost", (A,))]
+        assert it.driving.runs == set()
+
+
+@pytest.mark.parametrize(
+    ("bug", "test"),
+    [
+        (
+            Plant(Driving, "_stop", "self.runs.difference_update(started)", "pass"),
+            test_what_was_lost_or_revoked_is_not_assigned_any_more,
+        ),
+        (
+            Plant(Driving, "_start", "start > self._cut_starts", "True"),
+            test_a_start_that_waits_for_its_turn_does_not_begin_when_everything_is_lost,
+        ),
+        (
+            Plant(Driving, "_start", "start > self._cut_starts", "True"),
+            test_a_start_that_runs_is_cut_off_and_the_next_does_not_begin,
+        ),
+    ],
+)
+async def test_a_bug_is_seen(
+    monkeypatch: pytest.MonkeyPatch, bug: Plant, test: Callable[[], Awaitable[None]]
+) -> None:
+    plant(monkeypatch, bug)
+    with pytest.raises((AssertionError, TimeoutError)):
+        await test()
