@@ -12,7 +12,9 @@ later answer means that the coordinator wants the round from the beginning.
 
 *No answer.* Both requests may be repeated: a second Prepare replaces the first, and a second
 Install of what is installed gets UNKNOWN_MEMBER_ID, which ends the round as success would. It never
-means that we are out of the group. STALE_MEMBER_EPOCH: again after the next heartbeat.
+means that we are out of the group. STALE_MEMBER_EPOCH (KIP-848) and FENCED_MEMBER_EPOCH (the
+draft of Connect groups): again after the next heartbeat, which also shows whether the member is out
+of the group.
 
 *An assignor that fails.* It raised, took too long, or returned what cannot be. What is installed
 then is up to the kind of group (``Questions.failed``); every failure of the same group epoch after
@@ -35,6 +37,7 @@ from kip848_client.errors import BrokerError, Kip848Error
 
 __all__ = ["ComputingRounds", "ComputingSettings", "Prepared", "Questions"]
 
+_OTHER_EPOCH: Final = (ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.FENCED_MEMBER_EPOCH)
 _MOVED: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
@@ -331,7 +334,7 @@ class ComputingRounds(Generic[Group, Result]):
         code = refusal.code
         if code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             self._again(now_ms, running)
-        elif code == ErrorCode.STALE_MEMBER_EPOCH:
+        elif code in _OTHER_EPOCH:
             running.is_stale = True
         elif code in _MOVED:
             self._end()  # the new one knows nothing of the round, and asks somebody

@@ -18,6 +18,7 @@ from kip848_client.member import (
     HeartbeatOutcome,
     HeartbeatRefused,
     OfferedAssignor,
+    is_chosen_by_error,
 )
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -81,10 +82,12 @@ def heartbeat_outcome(
     to one that offers some.
 
     Every field but code and message of an error response is ignored: brokers leave them at their
-    defaults. A null assignment is "no news", one without topics is "you own nothing".
+    defaults. COMPUTE_ASSIGNMENT is an exception (``is_chosen_by_error``). A null assignment is "no
+    news", one without topics is "you own nothing".
     """
     code = response.error_code
-    if code != 0:
+    is_chosen = is_chosen_by_error(code, response.member_epoch)
+    if code != 0 and not is_chosen:
         return HeartbeatRefused.of(code, response.error_message, api="ConsumerGroupHeartbeat")
     assignment: Assignment | None = None
     if response.assignment is not None:
@@ -94,7 +97,7 @@ def heartbeat_outcome(
         member_epoch=response.member_epoch,
         heartbeat_interval_ms=response.heartbeat_interval_ms,
         assignment=assignment,
-        assignors=_news(response) if offers_assignors else None,
+        assignors=_news(response, is_chosen=is_chosen) if offers_assignors else None,
     )
 
 
@@ -102,11 +105,11 @@ def _rows(topics: tuple[ConsumerGroupHeartbeatResponseTopicPartitions, ...]) -> 
     return tuple((TopicId(topic.topic_id), topic.partitions) for topic in topics)
 
 
-def _news(response: ConsumerGroupHeartbeatResponse) -> AssignorNews:
+def _news(response: ConsumerGroupHeartbeatResponse, *, is_chosen: bool) -> AssignorNews:
     given = response.assignment or ConsumerGroupHeartbeatResponseAssignment()
     target = _rows(given.topic_partitions) + _rows(given.pending_topic_partitions)
     return AssignorNews(
-        should_compute=response.should_compute_assignment,
+        should_compute=is_chosen or response.should_compute_assignment,
         target=None if response.assignment is None else target,
         error=given.error,
         metadata_version=given.metadata_version,

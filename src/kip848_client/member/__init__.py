@@ -105,6 +105,7 @@ from kip848_client.member._model import (
     Severity,
     group_by_topic,
 )
+from kip848_client.member._policy import is_chosen_by_error
 from kip848_client.member._settling import EXTRA_HEARTBEATS_MAX, EXTRA_INTERVALS
 from kip848_client.member._states import TRANSITIONS, MemberState
 
@@ -166,4 +167,5 @@ __all__ = [
     "TimerFired",
     "TopicsResolved",
     "group_by_topic",
+    "is_chosen_by_error",
 ]

@@ -44,7 +44,7 @@ from kip848_client.member._model import (
     sanitise,
 )
 from kip848_client.member._names import NameLookup
-from kip848_client.member._policy import Verdict, error_of, judge, to_tell
+from kip848_client.member._policy import CHOSEN, Verdict, error_of, judge, to_tell
 from kip848_client.member._reports import ErrorReports
 from kip848_client.member._snapshot import take_snapshot
 from kip848_client.member._standing import Standing
@@ -79,7 +79,6 @@ class MemberCore:
         self._jitter = jitter
         self._now = 0
         self._out: list[do.Command] = []
-        """The commands of the step so far."""
         self._standing = Standing(self._emit)
         """State and epoch, as others were told."""
         self._membership = Membership()
@@ -425,10 +424,9 @@ class MemberCore:
         if self._leave is None or self.state is not MemberState.LEAVING:
             return False
         error = self._leave.expired(self._now, coordinator_known=self._link.known)
-        if error is None:
-            return False
-        self._finish_leave(error)
-        return True
+        if error is not None:
+            self._finish_leave(error)
+        return error is not None
 
     # -- heartbeats --------------------------------------------------------------------------
 
@@ -456,7 +454,7 @@ class MemberCore:
     def _emit_heartbeat(self, intent: HeartbeatIntent, timeout_ms: int | None = None) -> int:
         self._attempts += 1
         self._link.asked(self._now)
-        timeout_ms = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms
+        timeout_ms = timeout_ms or self._settings.request_timeout_ms
         self._emit(do.SendHeartbeat(self._attempts, intent, timeout_ms))
         return self._attempts
 
@@ -540,10 +538,12 @@ class MemberCore:
                 error, interval_ms = error_of(refused), self._clock.interval_ms
                 self._reports.tell(self._now, refused.name, error, interval_ms)
                 self._clock.failed(self._now)
-            case Verdict.REDISCOVER:
+            case Verdict.COMPUTE:
+                self._membership.accepted(heartbeat, self._settings.session_timeout_ms)
                 self._clock.failed(self._now)
-                if self._clock.failures == 1:
-                    self._clock.postpone(0)  # at once, as soon as the new one is found
+                self._emit(do.AssignorsHeard(heartbeat.number, self._standing.epoch, CHOSEN))
+            case Verdict.REDISCOVER:
+                self._clock.coordinator_moved(self._now)
                 self._lose_coordinator(refused.name)
             case Verdict.RETRY:
                 self._clock.failed(self._now)

@@ -214,6 +214,13 @@ class HeartbeatClock:
         answer it soon."""
         self._extra.progress(now_ms, self.interval_ms)
 
+    def coordinator_moved(self, now_ms: int) -> None:
+        """Refused by a broker that does not coordinate the group: the first time the next heartbeat
+        goes out as soon as the new coordinator is found."""
+        self.failed(now_ms)
+        if self.failures == 1:
+            self.postpone(0)
+
     def failed(self, now_ms: int, cap_ms: int | None = None) -> None:
         """No answer, or an error: the next heartbeat depends on the backoff alone."""
         settings = self._settings

@@ -17,9 +17,22 @@ from typing import Final
 
 from kip848_client.error_codes import ErrorCode, passes_in_lookup
 from kip848_client.errors import BrokerError, Kip848Error, broker_error
-from kip848_client.member._model import HeartbeatRefused
+from kip848_client.member._model import AssignorNews, HeartbeatRefused
 
-__all__ = ["LEFT_ANYWAY", "RULES", "Verdict", "error_of", "judge", "judge_lookup", "to_tell"]
+__all__ = [
+    "CHOSEN",
+    "LEFT_ANYWAY",
+    "RULES",
+    "Verdict",
+    "error_of",
+    "is_chosen_by_error",
+    "judge",
+    "judge_lookup",
+    "to_tell",
+]
+
+CHOSEN: Final = AssignorNews(should_compute=True)
+"""What COMPUTE_ASSIGNMENT says, where the answer says nothing else."""
 
 
 class Verdict(Enum):
@@ -33,6 +46,8 @@ class Verdict(Enum):
     """Tell the user, stay in the state, retry."""
     FENCE = "fence"
     """Drop everything as lost and join again."""
+    COMPUTE = "compute"
+    """Stay in the state, and compute the assignment of the group; say everything again soon."""
     WAIT_FOR_INSTANCE = "wait_for_instance"
     """Retry for a bounded time: our own former session may hold the instance id."""
     FATAL = "fatal"
@@ -111,10 +126,23 @@ def judge(refused: HeartbeatRefused, *, member_epoch: int, may_hold_instance: bo
     """
     if refused.code == ErrorCode.GROUP_ID_NOT_FOUND:
         return Verdict.FENCE if member_epoch > 0 else Verdict.FATAL
+    if refused.code == ErrorCode.COMPUTE_ASSIGNMENT:
+        return Verdict.COMPUTE if member_epoch > 0 else Verdict.RETRY
     if refused.code == ErrorCode.UNRELEASED_INSTANCE_ID:
         return Verdict.WAIT_FOR_INSTANCE if may_hold_instance else Verdict.FATAL
     default = Verdict.RETRY if refused.retriable else Verdict.FATAL
     return RULES.get(refused.code, default)
+
+
+def is_chosen_by_error(code: int, member_epoch: int) -> bool:
+    """Whether an answer with this error is one without an error that asks the member to compute.
+
+    In the draft of Connect groups COMPUTE_ASSIGNMENT is an error of the heartbeat, where KIP-848
+    has a boolean. The member has to reconcile nevertheless, so such an answer may have everything
+    that one without an error has: an epoch shows that it does. Without one it is a refusal, which
+    the member core judges.
+    """
+    return code == ErrorCode.COMPUTE_ASSIGNMENT and member_epoch > 0
 
 
 def judge_lookup(code: int) -> Verdict:

@@ -20,6 +20,7 @@ from kip848_client.member import (
     HeartbeatOutcome,
     HeartbeatRefused,
     OfferedAssignor,
+    is_chosen_by_error,
 )
 from kip848_client.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
@@ -77,16 +78,20 @@ def _offered(assignor: OfferedAssignor) -> ConnectGroupHeartbeatRequestAssignor:
 
 
 def heartbeat_outcome(response: ConnectGroupHeartbeatResponse) -> HeartbeatOutcome:
-    """What a response means to the member. A null assignment is "no news"."""
+    """What a response means to the member. A null assignment is "no news". COMPUTE_ASSIGNMENT is
+    the draft's other form of ``should_compute_assignment``: such an answer counts if it has an
+    epoch (``is_chosen_by_error``)."""
     code = response.error_code
-    if code != 0:
+    is_chosen = is_chosen_by_error(code, response.member_epoch)
+    if code != 0 and not is_chosen:
         return HeartbeatRefused.of(code, response.error_message, api=_API)
+    should_compute = is_chosen or response.should_compute_assignment
     given = response.assignment
     assignment = None if given is None else partitions(given.items)
-    news = AssignorNews(should_compute=response.should_compute_assignment)
+    news = AssignorNews(should_compute=should_compute)
     if given is not None:
         news = AssignorNews(
-            should_compute=response.should_compute_assignment,
+            should_compute=should_compute,
             target=assignment,
             error=given.error,
             metadata_version=given.version,

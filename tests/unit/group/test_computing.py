@@ -198,11 +198,12 @@ def test_a_coordinator_that_is_loading_is_asked_again() -> None:
     member.take(PrepareAssignment)
 
 
-def test_a_stale_epoch_waits_for_the_next_heartbeat() -> None:
+@pytest.mark.parametrize("code", [ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.FENCED_MEMBER_EPOCH])
+def test_an_install_with_another_epoch_waits_for_the_next_heartbeat(code: ErrorCode) -> None:
     member = Harness()
     member.hear()
     install = member.computed()
-    stale = refusal(ErrorCode.STALE_MEMBER_EPOCH)
+    stale = refusal(code)
     member.computing.answered(0, AssignmentInstalled(install.number, stale))
     member.until(10_000)
     assert not member.out
@@ -212,6 +213,30 @@ def test_a_stale_epoch_waits_for_the_next_heartbeat() -> None:
     assert (again.member_epoch, again.group_epoch, again.result) == (4, 7, install.result)
     member.hear(3, should_compute=False)
     assert not member.out
+
+
+@pytest.mark.parametrize("code", [ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.FENCED_MEMBER_EPOCH])
+def test_a_prepare_with_another_epoch_waits_for_the_next_heartbeat(code: ErrorCode) -> None:
+    member = Harness()
+    member.hear()
+    number = member.take(PrepareAssignment).number
+    member.computing.answered(0, AssignmentPrepared(number, refusal=refusal(code)))
+    member.until(10_000)
+    assert not member.out
+    member.computing.note_epoch(4)
+    member.hear(2, should_compute=False)
+    assert member.take(PrepareAssignment).member_epoch == 4
+
+
+def test_a_member_that_is_fenced_by_its_next_heartbeat_does_not_ask_again() -> None:
+    member = Harness()
+    member.hear()
+    install = member.computed()
+    fenced = refusal(ErrorCode.FENCED_MEMBER_EPOCH)
+    member.computing.answered(0, AssignmentInstalled(install.number, fenced))
+    member.computing.note_epoch(None)
+    assert not member.out
+    assert member.computing.due_ms is None
 
 
 @pytest.mark.parametrize("code", [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE])
