@@ -1,4 +1,4 @@
-"""What the driver of a worker tells its listener while other calls wait, and what the worker then says
+"""What the driver of a worker tells its listener while other calls wait, and what the worker says
 that it runs. The core says what each test tells it to."""
 
 from __future__ import annotations
