@@ -1,6 +1,6 @@
 """Every API key that Kafka knows, and the versions that brokers of each line offer their clients.
 
-As brokers of 4.0.2, 4.1.2, 4.2.1, 4.3.1 and 4.4.0 answer ApiVersions on a client listener,
+As brokers of 4.0.2, 4.1.2, 4.2.2, 4.3.1 and 4.4.0 answer ApiVersions on a client listener,
 formatted with their newest metadata version and default settings. One API a line: key, name, then
 the lowest and highest version for 4.0, and what a later line changed, as ``4.2:0-1``. Keys without
 versions are for controllers and brokers among themselves, for telemetry (which needs a reporter),

@@ -259,4 +259,4 @@ def test_a_few_neighbouring_seeds_have_all_kinds_among_them() -> None:
     assert later.count("consumer") > 200
     assert later.count("migration-disabled") > 5
     assert "interval" not in {kind_of(seed, "4.0.2").name for seed in range(200)}
-    assert not exists(kind_named("interval"), "4.2.1")
+    assert not exists(kind_named("interval"), "4.2.2")

@@ -1,10 +1,11 @@
-"""What Kafka 4.2 changed, as 4.2.1 does it."""
+"""What Kafka 4.2 changed, as 4.2.2 does it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Final
 
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.profiles import kafka_4_1
 from mock_coordinator.core.profiles.features import feature_ranges
@@ -13,7 +14,7 @@ __all__ = ["PROFILE"]
 
 PROFILE: Final[Profile] = replace(
     kafka_4_1.PROFILE,
-    release="4.2.1",
+    release="4.2.2",
     api_versions={
         **kafka_4_1.PROFILE.api_versions,
         "ListOffsets": (1, 11),
@@ -32,4 +33,8 @@ PROFILE: Final[Profile] = replace(
     target_filtered_by_subscription=True,
     offsets_by_topic_id=True,
     list_values_distinct=True,
+    classic_join_refused_by_policy=True,
+    malformed_subscription_error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+    nonsense_stalls_join=False,
+    silent_broker_denial=True,
 )

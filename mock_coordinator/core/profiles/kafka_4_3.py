@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.profile import Profile, TransactionSets
 from mock_coordinator.core.profiles import kafka_4_2
 from mock_coordinator.core.profiles.features import feature_ranges
@@ -27,7 +28,10 @@ PROFILE: Final[Profile] = replace(
     fencing_may_change_producer_id=True,
     neighbour_producer_ids_logged=True,
     transaction_sets=TransactionSets.JAVA,
-    classic_join_refused_by_policy=True,
+    # 4.3.1 is older than 4.2.2 and lacks these corrections of it.
+    malformed_subscription_error=ErrorCode.UNKNOWN_SERVER_ERROR,
+    nonsense_stalls_join=True,
+    silent_broker_denial=False,
     named_commits_store_topic_id=True,
     log_dirs_can_be_cordoned=True,
     group_synonyms_name_broker_settings=True,

@@ -49,8 +49,9 @@ _BITS: Final = {"SHORT": 15, "INT": 31, "LONG": 63}
 class Setting:
     """A setting's name, type, default (as text), allowed values, and since when they hold.
 
-    ``kind`` is ``live`` (can be altered at runtime), ``fixed`` or ``internal`` (accepted, not
-    shown). ``broker_name`` is, for a topic's or group's setting, the broker setting that gives its
+    ``kind`` is ``live`` (can be altered at runtime), ``fixed``, ``internal`` (accepted, not
+    shown) or ``absent`` (this line lacks it, though the newest patch release of an older line has
+    it). ``broker_name`` is, for a topic's or group's setting, the broker setting that gives its
     default.
     """
 
@@ -69,7 +70,7 @@ class Setting:
     def at(self, line: ReleaseLine) -> Setting | None:
         """The setting as a release line has it; ``None`` when the line does not know it."""
         if line >= self.since:
-            return self
+            return None if self.kind == "absent" else self
         return None if self.before is None else self.before.at(line)
 
     def parse(self, text: str | None) -> SettingValue:

@@ -50,6 +50,13 @@ def test_a_line_after_4_9_has_what_4_9_has() -> None:
     assert topic_setting_of(IMAGINARY, "max.decompressed.message.bytes") is not None
 
 
+def test_an_older_line_may_have_a_setting_that_a_newer_one_lacks() -> None:
+    """4.2.2 was published after 4.3.1 and has a setting that came with 4.4."""
+    for name, has in (("4.1", False), ("4.2", True), ("4.3", False), ("4.4", True)):
+        setting = topic_setting_of(PROFILES[name], "max.decompressed.message.bytes")
+        assert (setting is not None) is has, name
+
+
 @pytest.mark.parametrize(
     ("name", "linger"), [("4.0", "10"), ("4.1", "5"), ("4.2", "-1"), ("4.4", "-1")]
 )

@@ -204,6 +204,8 @@ max.connection.creation.rate INT 2147483647 0.. 4.0 live
 max.connections INT 2147483647 0.. 4.0 live
 max.connections.per.ip INT 2147483647 0.. 4.0 live
 max.connections.per.ip.overrides STRING '' - 4.0 live
+max.decompressed.message.bytes INT 2147483639 1..2147483639 4.2 live
+max.decompressed.message.bytes INT 2147483639 1..2147483639 4.3 absent
 max.decompressed.message.bytes INT 2147483639 1..2147483639 4.4 live
 max.incremental.fetch.session.cache.slots INT 1000 0.. 4.0 fixed
 max.request.partition.size.limit INT 2000 1.. 4.0 fixed

@@ -27,6 +27,8 @@ flush.ms LONG 9223372036854775807 0.. 4.0 live log.flush.interval.ms
 retention.bytes LONG -1 - 4.0 live log.retention.bytes
 retention.ms LONG 604800000 -1.. 4.0 live log.retention.ms
 max.message.bytes INT 1048588 0.. 4.0 live message.max.bytes
+max.decompressed.message.bytes INT 2147483639 1..2147483639 4.2 live max.decompressed.message.bytes
+max.decompressed.message.bytes INT 2147483639 1..2147483639 4.3 absent
 max.decompressed.message.bytes INT 2147483639 1..2147483639 4.4 live max.decompressed.message.bytes
 index.interval.bytes INT 4096 0.. 4.0 live log.index.interval.bytes
 delete.retention.ms LONG 86400000 0.. 4.0 live log.cleaner.delete.retention.ms
