@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import sys
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from typing import Final, Unpack
 
 import anyio
 
+from kip848_client._visible import visible
 from kip848_client.errors import BrokerError, ConfigError
 from mock_coordinator.core.faults import faults_from_json
 from mock_coordinator.metrics import as_text
@@ -38,7 +38,6 @@ def serve(
     named on standard error in the end. Raises ``ConfigError`` for topics or settings that Kafka
     would refuse, and for a data folder that cannot be used.
     """
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     bad_day = faults_from_json(faults) if faults else ()
     options.setdefault("brokers", 1)
     options["log_size"] = 0  # there is no way to ask for its requests
@@ -66,7 +65,7 @@ def serve(
     finally:
         broker.close()
         for violation in broker.driver.ownership.violations:
-            sys.stderr.write(f"kip848 mock: {violation}\n")
+            sys.stderr.write(f"kip848 mock: {visible(str(violation))}\n")
 
 
 def _metrics_of(broker: MockCluster, host: str, port: int | None) -> MetricsServer | None:

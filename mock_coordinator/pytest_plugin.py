@@ -174,11 +174,13 @@ def pytest_runtest_makereport(
 
 
 def _conversation(broker: BrokerThread | MockBroker) -> str:
+    from kip848_client._visible import visible
+
     try:
         latest: list[LoggedRequest] = broker.requests()[-_SHOWN:]
     except RuntimeError:
         return "(the broker is gone)"
     return "\n".join(
-        f"{each.at_ms} {each.client_id or '(no client id)'} {each.api} v{each.version}"
+        f"{each.at_ms} {visible(each.client_id or '(no client id)')} {each.api} v{each.version}"
         for each in latest
     )

@@ -157,8 +157,8 @@ async def test_members_of_both_protocols_are_told_apart() -> None:
             "old": True,
         }
         table = members_table(found, verbose=True)
-        assert table.splitlines()[0].endswith(" UPGRADED")
-        by_client = {line.split()[3]: line.split()[-1] for line in table.splitlines()[1:]}
+        assert table.plain()[0].endswith(" UPGRADED")
+        by_client = {line.split()[3]: line.split()[-1] for line in table.plain()[1:]}
         assert by_client == {"new": "true", "old": "false"}
 
 

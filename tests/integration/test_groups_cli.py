@@ -190,7 +190,14 @@ def test_offsets_are_reset_when_that_is_said(shell: Shell, tmp_path: Path) -> No
     exported = shell(*group, "--topic", "orders", "--to-current", "--export", "--dry-run")
     assert exported == "orders,0,2\norders,1,0\n\n"
     (row,) = shell.json(*group, "--topic", "orders:0", "--to-offset", "99", "--dry-run")
-    assert row == {"group": "g", "topic": "orders", "partition": 0, "new_offset": 3}
+    assert row == {
+        "group": "g",
+        "topic": "orders",
+        "partition": 0,
+        "current_offset": 2,
+        "new_offset": 3,
+        "difference": 1,
+    }
     for option in (("--by-duration", "PT1H"), ("--to-datetime", "1970-01-01T00:00:00.000")):
         (row,) = shell.json(*group, "--topic", "orders:0", *option, "--dry-run")
         assert row["new_offset"] == 0

@@ -109,6 +109,7 @@ GROUND = (
     "error_codes",
     "_shown",
     "_secrets",
+    "_visible",
     "_partition_names",
     "_backoff",
 )
@@ -167,6 +168,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client._ports", (*GROUND, "wire")),
     ("kip848_client._shown", ()),
     ("kip848_client._secrets", ("_shown",)),
+    ("kip848_client._visible", ()),
     ("kip848_client._partition_names", ("_types",)),
     ("kip848_client._bootstrap", ()),
     ("kip848_client._clock", ()),
@@ -307,7 +309,6 @@ ONLY_IMPORTER = {
         "mock_coordinator.core.groups",
         "mock_coordinator.core.transaction_coordinator",
     ),
-    "rich": ("kip848_client.cli",),
     "prometheus_client": ("kip848_client.prometheus",),
     "opentelemetry": ("kip848_client.otel", "kip848_client.telemetry._otlp"),
     "confluent_kafka": ("kip848_client.schema_registry",),

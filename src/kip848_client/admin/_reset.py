@@ -17,6 +17,7 @@ from typing import Final
 
 from kip848_client._shown import shown
 from kip848_client._types import TopicPartition
+from kip848_client._visible import visible
 from kip848_client.errors import ConfigError
 
 __all__ = [
@@ -187,6 +188,7 @@ def parse_plan(text: str, groups: Sequence[str]) -> dict[str, dict[TopicPartitio
         rows = list(csv.reader(io.StringIO(text, newline="")))
     except csv.Error as err:
         raise ConfigError(f"these are no lines of comma-separated values: {err}") from err
+    by_shown = {visible(group): group for group in groups}  # as the command line writes them
     found: dict[str, dict[TopicPartition, int]] = {}
     for number, fields in enumerate(rows, 1):
         if not fields:
@@ -199,6 +201,8 @@ def parse_plan(text: str, groups: Sequence[str]) -> dict[str, dict[TopicPartitio
                 f"line {number} is {shown(','.join(fields))}: expected topic,partition,offset, or "
                 "group,topic,partition,offset for several groups"
             )
+        if group not in groups:
+            group = by_shown.get(group, group)
         if group not in groups:
             raise ConfigError(f"line {number} is about group {group!r}, which is not asked for")
         of_group, tp = found.setdefault(group, {}), TopicPartition(topic, int(partition))

@@ -11,9 +11,10 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NoReturn
 
-from kip848_client.cli._output import Unwritable, flush, give_up, prepare, put
+from kip848_client._visible import visible
+from kip848_client.cli._output import Unwritable, flush, give_up, prepare, put, put_error
 from kip848_client.errors import ConfigError
 
 __all__ = ["COMMANDS", "main", "parser_for"]
@@ -48,9 +49,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return give_up(err.__cause__)
 
 
+class _Parser(argparse.ArgumentParser):
+    """One whose complaints are a line, whatever it complains of."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(visible(message))
+
+
 def parser_for(given: Sequence[str]) -> argparse.ArgumentParser:
     """What parses these arguments. Only the command that they name is loaded."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="kip848", description="Tools around Kafka's KIP-848 consumer group protocol."
     )
     parser.add_argument("--version", action="store_true", help="print the version, and end")
@@ -65,7 +73,7 @@ def parser_for(given: Sequence[str]) -> argparse.ArgumentParser:
 def _print_version() -> int:
     from importlib.metadata import version  # which takes a while to import
 
-    put(f"kip848-client {version('kip848-client')}\n")
+    put(f"kip848-client {version('kip848-client')}")
     return 0
 
 
@@ -76,6 +84,6 @@ def _run(given: list[str]) -> int:
     try:
         code: int = importlib.import_module(f"{__name__}.{parsed.command}").run(parsed)
     except ConfigError as err:
-        sys.stderr.write(f"kip848 {parsed.command}: {err}\n")
+        put_error(f"kip848 {parsed.command}: {err}")
         return 2
     return code

@@ -1,12 +1,14 @@
 """Processes of a demo: what they say, one JSON object a line, and how they end.
 
-A child ends when its standard input does, which is also what a dead parent looks like.
+A child that is told to end does so in order. One whose standard input ends without that has lost
+its parent, however that died, and ends at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +17,9 @@ from typing import Any, Final
 __all__ = ["Child", "farewell", "say"]
 
 _FAREWELL_S: Final = 5.0
+_TOLD: Final = b"end\n"
+_ORPHAN: Final = 3
+"""Exit code of a child without a parent."""
 
 
 def say(message: dict[str, Any]) -> None:
@@ -24,11 +29,13 @@ def say(message: dict[str, Any]) -> None:
 
 
 async def farewell() -> None:
-    """In the child: wait until it is to end."""
+    """In the child: wait until it is to end. Does not return where the parent is gone: what the
+    child would say goodbye to may be gone as well, and take minutes to be given up."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    await reader.read()
+    if await reader.read() != _TOLD:
+        os._exit(_ORPHAN)
 
 
 class Child:
@@ -59,12 +66,17 @@ class Child:
         if self._process is None or self._process.stdin is None:
             return False
         self._may_end = True
-        self._process.stdin.close()
+        with suppress(OSError):  # it has ended by itself
+            self._process.stdin.write(_TOLD)
+            self._process.stdin.close()
         try:
-            await asyncio.wait_for(self._process.wait(), _FAREWELL_S)
-        except TimeoutError:
-            self._process.kill()
-        await self._ended()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._process.wait(), _FAREWELL_S)
+        finally:  # also where whoever waits is cancelled
+            if self._process.returncode is None:
+                with suppress(ProcessLookupError):
+                    self._process.kill()
+            await self._ended()
         return True
 
     async def kill(self) -> bool:

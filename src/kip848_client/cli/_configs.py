@@ -13,7 +13,7 @@ __all__ = [
     "add_changes",
     "changes_of",
     "configs_data",
-    "configs_text",
+    "configs_lines",
     "parse_settings",
     "unknown_settings",
 ]
@@ -66,10 +66,10 @@ def parse_settings(texts: Iterable[str], option: str) -> dict[str, str]:
     return found
 
 
-def configs_text(
+def configs_lines(
     kind: str, configs: Mapping[str, Iterable[ConfigEntry]], *, everything: bool
-) -> str:
-    """A section a group or topic; those that were set, or ``everything``."""
+) -> list[str]:
+    """A section for each group or topic: the settings that were set, or ``everything``."""
     lines: list[str] = []
     for name, entries in configs.items():
         which = "All" if everything else "Dynamic"
@@ -80,7 +80,7 @@ def configs_text(
             for each in entries
             if everything or each.is_own
         ]
-    return "".join(f"{line}\n" for line in lines)
+    return lines
 
 
 def _synonyms(entry: ConfigEntry) -> str:

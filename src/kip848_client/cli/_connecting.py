@@ -4,15 +4,14 @@ with an ``Admin``; saying what went wrong."""
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
-import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
 from kip848_client.admin import Admin
 from kip848_client.cli._command_config import settings_from
-from kip848_client.cli._output import put
+from kip848_client.cli._output import put, put_error
+from kip848_client.cli._running import run_to_end
 from kip848_client.error_codes import default_message
 from kip848_client.errors import AdminFailed, BrokerError, ConfigError, Kip848Error
 
@@ -73,7 +72,7 @@ def run_with_admin(work: Work, arguments: argparse.Namespace) -> int:
             return await work(admin, arguments)
 
     try:
-        return asyncio.run(run())
+        return run_to_end(run())
     except ConfigError:
         raise
     except AdminFailed as err:
@@ -87,7 +86,7 @@ def report(texts: Iterable[str], arguments: argparse.Namespace) -> None:
     """Say what failed: where Kafka's tools say it, or beside the JSON."""
     for text in texts:
         if arguments.json:
-            sys.stderr.write(f"Error: {text}\n")
+            put_error(f"Error: {text}")
         else:
             error(text)
 
@@ -125,9 +124,9 @@ def _named(target: Any) -> str:
 
 def error(text: str) -> None:
     """Say that something failed, where Kafka's tools say it."""
-    put(f"\nError: {text}\n")
+    put("", f"Error: {text}")
 
 
 def put_json(data: object) -> None:
     """Print data."""
-    put(json.dumps(data, indent=2) + "\n")
+    put(*json.dumps(data, indent=2).split("\n"))

@@ -1,19 +1,52 @@
-"""The standard output of a command: closed, full, a pipe that nobody reads, a terminal without the
-characters of a group's name. None of that is a traceback."""
+"""What a command prints, line by line. All of it passes through here, but for the live screens
+(``_screen``) and what children of a demo tell their parent (``_children``).
+
+Names are chosen by strangers, so nothing that a line holds can end it, or be more than seen. And
+the standard output may be closed, full, a pipe that nobody reads, or a terminal without the
+characters of a group's name: none of that is a traceback.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import os
+import shutil
 import sys
 from pathlib import Path
+from typing import Any, TextIO
 
-__all__ = ["Unwritable", "flush", "give_up", "prepare", "put"]
+from kip848_client._visible import visible
+from kip848_client.cli._cells import folded
+from kip848_client.cli._tables import Table
+
+__all__ = [
+    "Unwritable",
+    "VisibleFormatter",
+    "flush",
+    "give_up",
+    "prepare",
+    "put",
+    "put_error",
+    "put_prose",
+    "put_table",
+    "size_of",
+]
 
 
 class Unwritable(Exception):
     """The standard output takes nothing more; its cause says why."""
+
+
+class VisibleFormatter(logging.Formatter):
+    """A message of the log is one line, and a traceback those that it has."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - its name in logging
+        return visible(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - its name in logging
+        return "\n".join(map(visible, super().formatException(ei).split("\n")))
 
 
 def prepare() -> None:
@@ -25,18 +58,51 @@ def prepare() -> None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - while we run
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(VisibleFormatter())
 
 
 def _is_closed(stream: object) -> bool:
     return stream is None  # which Python makes of "kip848 ... >&-"
 
 
-def put(text: str) -> None:
-    """Print as it is. Raises ``Unwritable``."""
+def put(*lines: str, keep: str = "") -> None:
+    """Print lines, with what is escaped in them otherwise and ``keep`` has. Raises
+    ``Unwritable``."""
     try:
-        sys.stdout.write(text)
+        sys.stdout.write("".join(f"{visible(line, keep=keep)}\n" for line in lines))
     except OSError as err:
         raise Unwritable from err
+
+
+def put_prose(*lines: str) -> None:
+    """Print sentences: on a terminal, folded between words. Raises ``Unwritable``."""
+    size = size_of(sys.stdout)
+    for line in lines:
+        put(*([line] if size is None else folded(visible(line), size.columns)))
+
+
+def put_table(table: Table) -> None:
+    """Print a table: to a terminal made to fit, else as Kafka's tools print it. Raises
+    ``Unwritable``."""
+    size = size_of(sys.stdout)
+    put(*(table.plain() if size is None else table.fitted(size.columns)))
+
+
+def put_error(*lines: str) -> None:
+    """Say something on the standard error."""
+    sys.stderr.write("".join(f"{visible(line)}\n" for line in lines))
+
+
+def size_of(stream: TextIO) -> os.terminal_size | None:
+    """Of the terminal that this is, at this moment; ``None`` if it is none."""
+    if not stream.isatty():
+        return None
+    with contextlib.suppress(OSError, ValueError):
+        size = os.get_terminal_size(stream.fileno())
+        if size.columns > 0 and size.lines > 0:
+            return size
+    return shutil.get_terminal_size()  # which asks COLUMNS and LINES, and knows a default
 
 
 def flush() -> None:
@@ -53,5 +119,5 @@ def give_up(why: BaseException | None) -> int:
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if not isinstance(why, BrokenPipeError):
-        sys.stderr.write(f"kip848: the standard output cannot be written to: {why}\n")
+        put_error(f"kip848: the standard output cannot be written to: {why}")
     return 1

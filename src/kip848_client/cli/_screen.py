@@ -6,9 +6,15 @@ The plain form prints what changed and nothing else, so that a log of it reads a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import TracebackType
 from typing import Generic, Protocol, TextIO, TypeVar
 
-__all__ = ["Screen", "ShownRow"]
+from kip848_client.cli._cells import folded
+from kip848_client.cli._live import Live, can_be_live, cut
+from kip848_client.cli._output import flush, put
+from kip848_client.cli._tables import Table
+
+__all__ = ["Screen", "ShownRow", "hanging"]
 
 
 class ShownRow(Protocol):
@@ -25,46 +31,75 @@ class ShownRow(Protocol):
 
 
 R = TypeVar("R", bound=ShownRow)
-Table = Callable[[Sequence[R], str, Sequence[str]], list[str]]
 
 
 class Screen(Generic[R]):
-    """Where the demo is shown: ``news`` is what happened, ``draw`` the state of affairs. ``table``
-    makes lines of rows, a footer and what happened."""
+    """Where a demo is shown, used as ``with``: ``news`` is what happened, ``draw`` the state of
+    affairs. ``table`` makes a table of rows. Raises ``Unwritable``."""
 
-    def __init__(self, out: TextIO, table: Table[R], *, live: bool) -> None:
-        self._out = out
+    def __init__(self, out: TextIO, table: Callable[[Sequence[R]], Table]) -> None:
         self._table = table
-        self._live = live
-        self._height = 0
+        self._live = Live(out) if can_be_live(out) else None
+        self._rows: tuple[R, ...] = ()
+        self._footer = ""
         self._news: list[str] = []
         self._shown: dict[str, str] = {}
+
+    def __enter__(self) -> Screen[R]:
+        if self._live is not None:
+            self._live.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.__exit__(kind, error, trace)
 
     def news(self, at_s: float, text: str) -> None:
         """Something happened at this second of the demo."""
         line = f"{at_s:5.1f} s  {text}"
-        self._news = [*self._news[-5:], line]
-        if not self._live:
-            self._out.write(line + "\n")
-            self._out.flush()
+        self._news.append(line)
+        if self._live is not None:
+            self._live.show(self._picture)
+        else:
+            put(line)
+            flush()
 
     def draw(self, at_s: float, rows: Sequence[R], footer: str) -> None:
         """Show the rows: in place on a terminal, else only what changed since the last time."""
-        if self._live:
-            lines = self._table(rows, footer, self._news)
-            up = f"\x1b[{self._height}F" if self._height else ""
-            body = "".join(f"\x1b[2K{line}\n" for line in lines)
-            self._out.write(f"{up}{body}\x1b[J")
-            self._height = len(lines)
-        else:
-            for row in rows:
-                text = row.plain()
-                if self._shown.get(row.name) != text:
-                    self._shown[row.name] = text
-                    self._out.write(f"{at_s:5.1f} s    {text}\n")
-        self._out.flush()
+        if self._live is not None:
+            self._rows, self._footer = tuple(rows), footer
+            self._live.show(self._picture)
+            return
+        for row in rows:
+            text = row.plain()
+            if self._shown.get(row.name) != text:
+                self._shown[row.name] = text
+                put(f"{at_s:5.1f} s    {text}")
+        flush()
 
-    def close(self, text: str) -> None:
-        """Print the closing lines below everything."""
-        self._out.write(f"\n{text}\n")
-        self._out.flush()
+    def _picture(self, width: int, height: int | None) -> list[str]:
+        """The table, how things stand, and the news, as many as there is room for; without a limit
+        of rows, the whole story and how it ended."""
+        table = self._table(self._rows).fitted(width)
+        news = [line for each in self._news for line in hanging(each, width)]
+        if height is None:
+            return [*news, "", *table]
+        footer = ["", *folded(self._footer, width)] if self._footer else []
+        table = cut(table, max(height - len(footer), 1))
+        room = height - len(table) - len(footer) - 1
+        return [*table, *footer, *(["", *news[-room:]] if room > 0 else ())]
+
+
+def hanging(text: str, width: int) -> list[str]:
+    """A line with its time, folded where it is too wide, its other lines set off."""
+    indent = len("  0.0 s  ")
+    first = folded(text, width)[0]
+    rest = text[len(first) :].lstrip()
+    if not rest:
+        return [first]
+    return [first, *(" " * indent + line for line in folded(rest, max(width - indent, 1)))]

@@ -1,42 +1,195 @@
-"""Tables as Kafka's own tools print them: left-aligned columns, one blank between, no lines."""
+"""Tables as Kafka's own tools print them, and the same made to fit a terminal.
+
+A table knows its columns and its rows; ``plain`` and ``fitted`` make lines of them. Pure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final
 
-__all__ = ["NOTHING", "Column", "table"]
+from kip848_client._visible import visible
+from kip848_client.cli._cells import folded, padded, shortened, width_of
+
+__all__ = ["NOTHING", "Column", "Fit", "Form", "Table"]
 
 NOTHING: Final = "-"
 """What stands for a value that there is not."""
 
 _GROWS_FROM: Final = 15
+_GAP: Final = 2
+
+
+class Fit(Enum):
+    """What may become of the values of a column where a terminal is too narrow."""
+
+    WHOLE = auto()
+    """Nothing: a part of a number is another number."""
+    SHORTENED = auto()
+    """They lose their middle: ids, of which the ends say enough."""
+    FOLDED = auto()
+    """They go on in the next line, within their column."""
+
+
+class Form(Enum):
+    """Where a column is shown."""
+
+    BOTH = auto()
+    PLAIN = auto()
+    """Not on a terminal."""
+    FITTED = auto()
+    """On a terminal alone: Kafka's tools do not have it."""
+
+
+_LEAST: Final = {Fit.SHORTENED: 11, Fit.FOLDED: 16}
+"""How narrow such a column may become."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its head, its least width, and whether a longer value makes it wider."""
+    """A column: its head, its least width, and whether a longer value makes it wider.
+
+    The rest is for terminals: a shorter head, what may become of values, whether the column may be
+    left out where there is too little room, whether a line above the table says what all rows
+    have in common, and a width that keeps a table at rest whose values change.
+    """
 
     head: str
     width: int = _GROWS_FROM
     grows: bool = False
+    short: str = ""
+    fit: Fit = Fit.WHOLE
+    may_go: bool = False
+    is_title: bool = False
+    form: Form = Form.BOTH
+    calm: int = 0
 
 
-def table(columns: Sequence[Column], rows: Iterable[Sequence[object]], end: str = "") -> str:
-    """Head and rows, each line with its newline and ``end`` before that. The value of a column of
-    width 0 is not filled up."""
-    texts = [tuple(map(_text, row)) for row in rows]
-    lines = [tuple(column.head for column in columns), *texts]
-    widths = [
-        max(column.width, *(len(line[at]) for line in lines)) if column.grows else column.width
-        for at, column in enumerate(columns)
-    ]
-    return "".join(
-        " ".join(value.ljust(width) for value, width in zip(line, widths, strict=True)) + end + "\n"
-        for line in lines
-    )
+class Table:
+    """Columns and rows. ``end`` stands at the end of each line of the plain form."""
+
+    def __init__(
+        self, columns: Sequence[Column], rows: Sequence[Sequence[object]], end: str = ""
+    ) -> None:
+        self._columns = tuple(columns)
+        self._rows = [tuple(map(_text, row)) for row in rows]
+        self._end = end
+
+    def plain(self) -> list[str]:
+        """Lines as Kafka's tools print them: left-aligned columns, one blank between. The value of
+        a column of width 0 is not filled up."""
+        places = self._places(Form.PLAIN)
+        columns = [self._columns[at] for at in places]
+        lines = [[column.head for column in columns]]
+        lines += [[row[at] for at in places] for row in self._rows]
+        widths = [
+            max(column.width, *(len(line[at]) for line in lines)) if column.grows else column.width
+            for at, column in enumerate(columns)
+        ]
+        return [" ".join(map(str.ljust, line, widths)) + self._end for line in lines]
+
+    def fitted(self, width: int, *, is_titled: bool = True) -> list[str]:
+        """Lines of at most so many cells: what can be is shortened or folded, and where that is not
+        enough, each row becomes a block of lines. Above them stands what all rows have in common,
+        unless that has been said (``is_titled`` is false)."""
+        titles = self._titles()
+        above = [
+            line
+            for at in titles
+            for line in folded(f"{self._columns[at].head} {self._rows[0][at]}", width)
+        ]
+        kept = [at for at in self._places(Form.FITTED) if at not in titles]
+        return [*(above if is_titled else ()), *self._fitted(kept, width)]
+
+    def _places(self, form: Form) -> list[int]:
+        return [at for at, column in enumerate(self._columns) if column.form in (Form.BOTH, form)]
+
+    def _titles(self) -> list[int]:
+        return [
+            at
+            for at, column in enumerate(self._columns)
+            if column.is_title and len({row[at] for row in self._rows}) == 1
+        ]
+
+    def _fitted(self, kept: Sequence[int], width: int) -> list[str]:
+        needed = [at for at in kept if not self._columns[at].may_go]
+        ways = ((kept, _head, False), (kept, _short, True), (needed, _short, True))
+        for places, head, may_cut in ways:
+            widths = self._widths(places, head, width, may_cut=may_cut)
+            if widths is not None:
+                return self._lines(places, head, widths)
+        return self._blocks(kept, width)
+
+    def _widths(
+        self, places: Sequence[int], head: Callable[[Column], str], width: int, *, may_cut: bool
+    ) -> list[int] | None:
+        """Of each column; ``None`` if they cannot be made to fit. The widest gives first."""
+        columns = [self._columns[at] for at in places]
+        heads = [max(width_of(head(column)), column.calm) for column in columns]
+        widths = [
+            max([least, *(width_of(row[at]) for row in self._rows)])
+            for at, least in zip(places, heads, strict=True)
+        ]
+        gives = [
+            (at, max(least, _LEAST[column.fit]))
+            for at, (column, least) in enumerate(zip(columns, heads, strict=True))
+            if may_cut and column.fit is not Fit.WHOLE
+        ]
+        over = sum(widths) + _GAP * (len(widths) - 1) - width
+        while over > 0:
+            wide = [at for at, least in gives if widths[at] > least]
+            if not wide:
+                return None
+            widths[max(wide, key=widths.__getitem__)] -= 1
+            over -= 1
+        return widths
+
+    def _lines(
+        self, places: Sequence[int], head: Callable[[Column], str], widths: Sequence[int]
+    ) -> list[str]:
+        lines = [_joined([head(self._columns[at]) for at in places], widths)]
+        for row in self._rows:
+            cells = [
+                _cell(row[at], self._columns[at].fit, width)
+                for at, width in zip(places, widths, strict=True)
+            ]
+            for number in range(max(map(len, cells))):
+                parts = [cell[number] if number < len(cell) else "" for cell in cells]
+                lines.append(_joined(parts, widths))
+        return lines
+
+    def _blocks(self, places: Sequence[int], width: int) -> list[str]:
+        heads = [_short(self._columns[at]) for at in places]
+        indent = min(max(map(width_of, heads)) + _GAP, max(width // 2, 1))
+        lines: list[str] = []
+        for row in self._rows:
+            lines += [""] if lines else []
+            for at, head in zip(places, heads, strict=True):
+                first, *more = folded(row[at], max(width - indent, 1))
+                lines.append(padded(shortened(head, indent - 1), indent) + first)
+                lines += [" " * indent + each for each in more]
+        return lines
+
+
+def _head(column: Column) -> str:
+    return column.head
+
+
+def _short(column: Column) -> str:
+    return column.short or column.head
+
+
+def _joined(parts: Sequence[str], widths: Sequence[int]) -> str:
+    return (" " * _GAP).join(map(padded, parts, widths)).rstrip()
+
+
+def _cell(text: str, fit: Fit, width: int) -> list[str]:
+    if fit is Fit.FOLDED:
+        return folded(text, width)
+    return [shortened(text, width)]
 
 
 def _text(value: object) -> str:
-    return NOTHING if value is None else str(value)
+    return NOTHING if value is None else visible(str(value))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import re
 from pathlib import Path
 from typing import Final
 
 from kip848_client.cli import _mock_security
+from kip848_client.cli._output import VisibleFormatter
 from kip848_client.errors import ConfigError
 
 __all__ = ["configure", "run"]
@@ -110,6 +112,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.data_dir == "":
         raise ConfigError("--data-dir: the name of the folder is empty")
     security = _mock_security.security_data(arguments)
+    shown = logging.StreamHandler()
+    shown.setFormatter(VisibleFormatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(handlers=[shown], level=logging.INFO)
     return serve(
         topics,
         faults=_faults(arguments.faults),

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
-from kip848_client.cli._output import put
+from kip848_client.cli._output import put, put_error
 from kip848_client.errors import ConfigError
 
 __all__ = ["configure", "run"]
@@ -46,17 +45,17 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"--heartbeat-sla-ms {arguments.heartbeat_sla_ms}: less than no time")
     record = read_files(arguments.events)
     for path, line, why in record.complaints[:_TOLD]:
-        sys.stderr.write(f"kip848 report: {path}, line {line}, is no event: {why}\n")
+        put_error(f"kip848 report: {path}, line {line}, is no event: {why}")
     if record.bad > _TOLD:
-        sys.stderr.write(f"kip848 report: and {record.bad - _TOLD} lines more\n")
+        put_error(f"kip848 report: and {record.bad - _TOLD} lines more")
     tables = tables_of(record.events, arguments.heartbeat_sla_ms)
     write_page(arguments.output, tables, record)
     pictures = write_pictures(arguments.png, tables) if arguments.png is not None else []
     for view in views_of(tables):
-        put(f"group {view.group_id}\n")
+        put(f"group {view.group_id}")
         for found in findings_of(view):
-            put(f"  {' ' if found.good else '!'} {found.text}\n")
-    put(f"{arguments.output}\n")
+            put(f"  {' ' if found.good else '!'} {found.text}")
+    put(arguments.output)
     for picture in pictures:
-        put(f"{picture}\n")
+        put(str(picture))
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.cli.connect._board import Row, footer, table, verdict_text
+from kip848_client.cli.connect._board import Row, footer, table, verdict_lines
 from kip848_client.cli.connect._tally import Tally
 
 
@@ -21,22 +21,22 @@ def test_an_item_that_is_stopped_before_it_is_started_elsewhere_has_moved() -> N
     assert verdict.good
     assert (verdict.configured, verdict.running_once, verdict.moves) == (2, 2, 1)
     assert verdict.rest_s == 1.5
-    said = verdict_text(verdict)
-    assert said.startswith("configured 2  running once 2  ran twice 0  lost 0  moves 1\n")
+    first, *_, said = verdict_lines(verdict)
+    assert first == "configured 2  running once 2  ran twice 0  lost 0  moves 1"
     assert "ok: every item runs" in said
 
 
 def test_an_item_that_is_started_before_it_is_stopped_elsewhere_ran_twice() -> None:
     verdict = moved(4.5).verdict()
     assert verdict.ran_twice == ("a",)
-    assert verdict_text(verdict).endswith("FAILED: ran twice: a")
+    assert verdict_lines(verdict)[-1].endswith("FAILED: ran twice: a")
 
 
 def test_what_ran_at_a_worker_that_is_gone_is_lost_until_it_runs_again() -> None:
     tally = moved(6.0)
     tally.gone("W1", 7.0)
     assert (tally.nowhere, tally.of("W2"), tally.of("W1")) == (("a-0",), ("a",), ())
-    assert verdict_text(tally.verdict()).endswith("FAILED: lost: a-0")
+    assert verdict_lines(tally.verdict())[-1].endswith("FAILED: lost: a-0")
     tally.started("W1", "a-0", 8.0)
     verdict = tally.verdict()
     assert verdict.good
@@ -54,12 +54,9 @@ def test_the_board() -> None:
     row = Row("W1", "STABLE", 3, ("a", "a-0"))
     assert row.plain() == "W1 STABLE generation 3 runs a, a-0"
     assert Row("W2", "killed", None, ()).plain() == "W2 killed generation - runs nothing"
-    assert table([row], "below", ["news"])[2:] == [
-        "W1      STABLE                   3  a a-0",
-        "",
-        "below",
-        "",
-        "  news",
+    assert table([row]).fitted(80) == [
+        "worker  state         generation  runs",
+        "W1      STABLE        3           a a-0",
     ]
     assert footer(1.0, (), 0.0).endswith("everything runs")
     assert footer(1.0, ("a",), 0.0).endswith("at rest: a")

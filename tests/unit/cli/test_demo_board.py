@@ -1,44 +1,44 @@
-"""The demo's board: in place on a terminal, changes only elsewhere."""
+"""The demo's board where nothing is redrawn: changes only. On a terminal: ``test_live.py``."""
 
 from __future__ import annotations
 
-from io import StringIO
+import io
+
+import pytest
 
 from kip848_client.cli._screen import Screen
-from kip848_client.cli.demo._board import Row, table, verdict_text
+from kip848_client.cli.demo._board import Row, table, verdict_lines
 from kip848_client.cli.demo._tally import Verdict
 
 A = Row("A", "STABLE", 3, (0, 1), 120)
 
 
-def test_plain_lines_tell_only_what_changed() -> None:
-    out = StringIO()
-    screen = Screen(out, table, live=False)
-    screen.draw(1.0, [A], "footer")
-    screen.draw(1.2, [A], "footer")
-    screen.draw(1.4, [Row("A", "STABLE", 4, (0,), 130)], "footer")
-    lines = out.getvalue().splitlines()
-    assert [line.split("s    ")[1] for line in lines] == [
+def test_plain_lines_tell_only_what_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    with Screen(io.StringIO(), table) as screen:
+        screen.draw(1.0, [A], "footer")
+        screen.draw(1.2, [A], "footer")
+        screen.draw(1.4, [Row("A", "STABLE", 4, (0,), 130)], "footer")
+    told = capsys.readouterr().out
+    assert [line.split("s    ")[1] for line in told.splitlines()] == [
         "A STABLE epoch 3 owns 0,1",
         "A STABLE epoch 4 owns 0",
     ]
-    assert "\x1b" not in out.getvalue()
+    assert "\x1b" not in told
 
 
-def test_a_terminal_is_redrawn_in_place() -> None:
-    out = StringIO()
-    screen = Screen(out, table, live=True)
-    screen.draw(1.0, [A], "footer")
-    height = out.getvalue().count("\n")
-    screen.news(1.1, "B joins")
-    screen.draw(1.2, [A, Row("B", "JOINING", None, (), 0)], "footer")
-    assert f"\x1b[{height}F" in out.getvalue()
-    assert "B joins" in out.getvalue()
+def test_a_member_without_partitions_says_what_it_waits_for() -> None:
+    waiting = Row("B", "STABLE", 4, (), 0)
+    assert waiting.plain() == "B STABLE epoch 4 owns nothing yet: the others give up theirs first"
+    assert "none yet: the others give up theirs first" in "\n".join(table([waiting]).fitted(80))
+    assert Row("B", "left", None, (), 7).plain() == "B left epoch - owns nothing"
 
 
 def test_the_verdict_names_every_figure() -> None:
-    text = verdict_text(Verdict(10, 9, 1, 2, {0: 40, 1: 5}))
+    text = "\n".join(verdict_lines(Verdict(10, 9, 1, 2, {0: 40, 1: 5})))
     assert "produced 10  consumed 9  lost 1  duplicated 2" in text
     assert "0: 40 ms  1: 5 ms" in text
+    assert "duplicated 2: a member was killed after it had read these records" in text
     assert "FAILED" in text
-    assert "ok" in verdict_text(Verdict(1, 1, 0, 0, {0: 0}))
+    good = "\n".join(verdict_lines(Verdict(1, 1, 0, 0, {0: 0})))
+    assert "ok" in good
+    assert "was killed" not in good

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from kip848_client.cli._tables import Column, Fit, Table
 from kip848_client.cli.connect._tally import Verdict
 
-__all__ = ["Row", "footer", "table", "verdict_text"]
+__all__ = ["Row", "footer", "table", "verdict_lines"]
+
+
+_STATE_WIDTH: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +31,16 @@ class Row:
         return f"{self.name} {self.state} generation {generation} runs {runs}"
 
 
-def table(rows: Sequence[Row], below: str, news: Sequence[str]) -> list[str]:
-    """The lines of the live table."""
-    lines = [f"{'worker':<8}{'state':<16}{'generation':>10}  runs"]
-    lines.append("-" * 78)
-    for row in rows:
-        generation = "-" if row.generation is None else str(row.generation)
-        runs = " ".join(row.items) or "."
-        lines.append(f"{row.name:<8}{row.state:<16}{generation:>10}  {runs}")
-    return [*lines, "", below, "", *(f"  {line}" for line in news)]
+def table(rows: Sequence[Row]) -> Table:
+    """The workers, a line for each, or as many as their items take."""
+    columns = [
+        Column("worker"),
+        Column("state", calm=_STATE_WIDTH),
+        Column("generation"),
+        Column("runs", fit=Fit.FOLDED),
+    ]
+    cells = [(row.name, row.state, row.generation, " ".join(row.items) or ".") for row in rows]
+    return Table(columns, cells)
 
 
 def footer(at_s: float, nowhere: Sequence[str], left_s: float) -> str:
@@ -46,7 +52,7 @@ def footer(at_s: float, nowhere: Sequence[str], left_s: float) -> str:
     return f"{at_s:4.1f} s   {what}{until}: {' '.join(nowhere)}"
 
 
-def verdict_text(verdict: Verdict) -> str:
+def verdict_lines(verdict: Verdict) -> list[str]:
     """The last lines: what the books say."""
     summary = (
         f"configured {verdict.configured}  running once {verdict.running_once}  "
@@ -61,4 +67,4 @@ def verdict_text(verdict: Verdict) -> str:
     outcome = "ok: every item runs, at one worker, and none ever ran at two"
     if not verdict.good:
         outcome = "FAILED: " + ("; ".join(wrong) or "an item runs at two workers")
-    return f"{summary}\n{rest}\n{outcome}"
+    return [summary, rest, outcome]

@@ -9,8 +9,10 @@ import time
 from contextlib import suppress
 from typing import Final, TextIO
 
+from kip848_client.cli._output import put_error, put_prose
+from kip848_client.cli._running import run_to_end
 from kip848_client.cli._screen import Screen
-from kip848_client.cli.connect._board import Row, footer, table, verdict_text
+from kip848_client.cli.connect._board import Row, footer, table, verdict_lines
 from kip848_client.cli.connect._cast import Player
 from kip848_client.cli.connect._story import (
     CONNECTORS,
@@ -135,14 +137,14 @@ class _Performance:
 async def _play(delay_ms: int, out: TextIO) -> int:
     from mock_coordinator import MockBroker
 
-    screen = Screen(out, table, live=out.isatty())
     async with MockBroker(config=_CONFIG) as broker:
-        screen.news(0.0, f"{len(CONNECTORS)} connectors, {len(_ITEMS)} items with their tasks")
-        short = f"scheduled.rebalance.max.delay.ms is {delay_ms} here (Kafka Connect: 300000)"
-        screen.news(0.0, short)
-        performance = _Performance(broker.bootstrap, screen, delay_ms)
-        verdict = await performance.run()
-    screen.close(verdict_text(verdict))
+        with Screen(out, table) as screen:
+            screen.news(0.0, f"{len(CONNECTORS)} connectors, {len(_ITEMS)} items with their tasks")
+            short = f"scheduled.rebalance.max.delay.ms is {delay_ms} here (Kafka Connect: 300000)"
+            screen.news(0.0, short)
+            performance = _Performance(broker.bootstrap, screen, delay_ms)
+            verdict = await performance.run()
+    put_prose("", *verdict_lines(verdict))
     return 0 if verdict.good else 1
 
 
@@ -151,9 +153,9 @@ def play(delay_ms: int) -> int:
     # a retry that succeeds is no news for the audience of a demo
     logging.getLogger("aiokafka").setLevel(logging.ERROR)
     try:
-        return asyncio.run(_play(delay_ms, sys.stdout))
+        return run_to_end(_play(delay_ms, sys.stdout))
     except Kip848Error as err:
-        sys.stderr.write(f"kip848 connect demo: {err}\n")
+        put_error(f"kip848 connect demo: {err}")
         return 1
     except KeyboardInterrupt:
         return 130

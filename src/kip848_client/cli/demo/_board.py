@@ -1,13 +1,19 @@
-"""The members as text: a table, and a line for each (``cli/_screen.py`` shows them)."""
+"""The members as a table, and as a line each; the last lines (``cli/_screen.py`` shows them)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from kip848_client.cli._tables import Column, Fit, Table
 from kip848_client.cli.demo._tally import Verdict
 
-__all__ = ["Row", "table", "verdict_text"]
+__all__ = ["Row", "table", "verdict_lines"]
+
+
+_STATE_WIDTH: Final = 12
+_RECORDS_WIDTH: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,27 +29,47 @@ class Row:
     def plain(self) -> str:
         """``B STABLE epoch 4 owns 3,4``."""
         epoch = "-" if self.epoch is None else str(self.epoch)
-        owned = ",".join(map(str, self.partitions)) or "nothing"
+        owned = ",".join(map(str, self.partitions)) or ("nothing" + self._why_nothing)
         return f"{self.name} {self.state} epoch {epoch} owns {owned}"
 
+    def owned(self) -> str:
+        """``0 1 2``, and why there is nothing."""
+        return " ".join(map(str, self.partitions)) or ("none" + self._why_nothing)
 
-def table(rows: Sequence[Row], footer: str, news: Sequence[str]) -> list[str]:
-    """The lines of the live table."""
-    lines = [f"{'member':<8}{'state':<16}{'epoch':>6}  {'partitions':<22}{'records':>9}"]
-    lines.append("-" * len(lines[0]))
-    for row in rows:
-        epoch = "-" if row.epoch is None else str(row.epoch)
-        owned = " ".join(map(str, row.partitions)) or "."
-        lines.append(f"{row.name:<8}{row.state:<16}{epoch:>6}  {owned:<22}{row.consumed:>9}")
-    return [*lines, "", footer, "", *(f"  {line}" for line in news)]
+    @property
+    def _why_nothing(self) -> str:
+        """A member of the group gets a partition when the one that has it has given it up."""
+        return "" if self.epoch is None else " yet: the others give up theirs first"
 
 
-def verdict_text(verdict: Verdict) -> str:
+def table(rows: Sequence[Row]) -> Table:
+    """The members, a line for each."""
+    columns = [
+        Column("member"),
+        Column("state", calm=_STATE_WIDTH),
+        Column("epoch"),
+        Column("records", calm=_RECORDS_WIDTH),
+        Column("partitions", fit=Fit.FOLDED),
+    ]
+    cells = [(row.name, row.state, row.epoch, row.consumed, row.owned()) for row in rows]
+    return Table(columns, cells)
+
+
+def verdict_lines(verdict: Verdict) -> list[str]:
     """The last lines: what the books say."""
     pauses = "  ".join(f"{number}: {ms} ms" for number, ms in sorted(verdict.pause_ms.items()))
     summary = (
         f"produced {verdict.produced}  consumed {verdict.consumed}  "
         f"lost {verdict.lost}  duplicated {verdict.duplicated}"
     )
+    why = (
+        f"duplicated {verdict.duplicated}: a member was killed after it had read these records and "
+        "before it committed them, so another member read them again (at least once)"
+    )
     outcome = "ok: every record arrived" if verdict.good else "FAILED: records were lost"
-    return f"{summary}\nlongest pause per partition  {pauses}\n{outcome}"
+    return [
+        summary,
+        f"longest pause of each partition  {pauses}",
+        *((why,) if verdict.duplicated else ()),
+        outcome,
+    ]

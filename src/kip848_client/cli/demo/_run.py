@@ -11,9 +11,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import Final, TextIO
 
+from kip848_client.cli._output import put_error, put_prose
+from kip848_client.cli._running import run_to_end
 from kip848_client.cli._screen import Screen
 from kip848_client.cli.demo._admin import Admin
-from kip848_client.cli.demo._board import Row, table, verdict_text
+from kip848_client.cli.demo._board import Row, table, verdict_lines
 from kip848_client.cli.demo._cast import Player
 from kip848_client.cli.demo._story import (
     JOINS_WITHIN_S,
@@ -158,20 +160,26 @@ class _Performance:
 
 
 async def _play(bootstrap: str | None, events: str | None, out: TextIO) -> int:
-    screen = Screen(out, table, live=out.isatty())
     async with _stage(bootstrap, events) as where:
-        who = "the embedded coordinator" if bootstrap is None else "a real broker"
-        screen.news(0.0, f"on {who} at {where}: one group, {_PARTITIONS} partitions")
-        performance = _Performance(where, screen, embedded=bootstrap is None, events=events)
-        async with Admin(where) as admin:
-            await admin.create_topic(performance.topic, _PARTITIONS)
-        try:
-            verdict = await performance.run()
-        finally:
-            async with Admin(where) as admin:
-                await admin.delete_topic(performance.topic)
-    screen.close(verdict_text(verdict))
+        with Screen(out, table) as screen:
+            verdict = await _perform(where, screen, bootstrap, events)
+    put_prose("", *verdict_lines(verdict))
     return 0 if verdict.good and verdict.produced else 1
+
+
+async def _perform(
+    where: str, screen: Screen[Row], bootstrap: str | None, events: str | None
+) -> Verdict:
+    who = "the embedded coordinator" if bootstrap is None else "a real broker"
+    screen.news(0.0, f"on {who} at {where}: one group, {_PARTITIONS} partitions, about 20 seconds")
+    performance = _Performance(where, screen, embedded=bootstrap is None, events=events)
+    async with Admin(where) as admin:
+        await admin.create_topic(performance.topic, _PARTITIONS)
+    try:
+        return await performance.run()
+    finally:
+        async with Admin(where) as admin:
+            await admin.delete_topic(performance.topic)
 
 
 def _check_writable(path: str) -> None:
@@ -190,9 +198,9 @@ def play(options: argparse.Namespace) -> int:
     # a retry that succeeds is no news for the audience of a demo
     logging.getLogger("aiokafka").setLevel(logging.ERROR)
     try:
-        return asyncio.run(_play(options.bootstrap, options.events, sys.stdout))
+        return run_to_end(_play(options.bootstrap, options.events, sys.stdout))
     except Kip848Error as err:
-        sys.stderr.write(f"kip848 demo: {err}\n")
+        put_error(f"kip848 demo: {err}")
         return 1
     except KeyboardInterrupt:
         return 130

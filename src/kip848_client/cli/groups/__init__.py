@@ -64,7 +64,7 @@ def _validate_regex(pattern: str) -> int:
     try:
         checked_pattern(pattern)
     except ConfigError as err:
-        put(f"The regular expression `{pattern}` is invalid: {err}\n")
+        put(f"The regular expression `{pattern}` is invalid: {err}")
         return 1
-    put(f"The regular expression `{pattern}` is valid.\n")
+    put(f"The regular expression `{pattern}` is valid.")
     return 0

@@ -9,7 +9,7 @@ from kip848_client.cli._configs import (
     add_changes,
     changes_of,
     configs_data,
-    configs_text,
+    configs_lines,
     unknown_settings,
 )
 from kip848_client.cli._connecting import add_connection, put_json, report, run_with_admin
@@ -43,11 +43,11 @@ async def _config(admin: Admin, arguments: argparse.Namespace) -> int:
     if arguments.changes:
         await admin.alter_group_configs({group: arguments.changes})
         if not arguments.json:
-            put(f"Completed updating config for group {group}.\n")
+            put(f"Completed updating config for group {group}.")
             return 0
     configs = await admin.describe_group_configs([group])
     if arguments.json:
         put_json(configs_data(configs))
     else:
-        put(configs_text("group", configs, everything=arguments.all))
+        put(*configs_lines("group", configs, everything=arguments.all))
     return 0

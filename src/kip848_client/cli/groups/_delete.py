@@ -40,11 +40,11 @@ async def _delete(admin: Admin, arguments: argparse.Namespace) -> int:
     elif failed:
         error("Deletion of some consumer groups failed:")
         for group, why in failed.items():
-            put(f"* Group '{group}' could not be deleted due to: {said(why)}\n")
+            put(f"* Group '{group}' could not be deleted due to: {said(why)}")
         if gone:
-            put(f"\nThese consumer groups were deleted successfully: {_quoted(gone)}\n")
+            put("", f"These consumer groups were deleted successfully: {_quoted(gone)}")
     else:
-        put(f"Deletion of requested consumer groups ({_quoted(gone)}) was successful.\n")
+        put(f"Deletion of requested consumer groups ({_quoted(gone)}) was successful.")
     return 1 if failed else 0
 
 

@@ -7,8 +7,8 @@ import argparse
 from kip848_client._types import TopicPartition
 from kip848_client.admin import Admin
 from kip848_client.cli._connecting import add_connection, error, put_json, run_with_admin, said
-from kip848_client.cli._output import put
-from kip848_client.cli._tables import Column, table
+from kip848_client.cli._output import put, put_table
+from kip848_client.cli._tables import Column, Fit, Table
 from kip848_client.cli.groups._selection import add_topics, chosen_partitions
 from kip848_client.errors import AdminFailed, ConfigError, Kip848Error
 
@@ -50,8 +50,13 @@ async def _delete(admin: Admin, arguments: argparse.Namespace) -> int:
     if failed:
         error("Encountered some partition-level error, see the follow-up details.")
     else:
-        put(f"Request succeeded for deleting offsets from group {arguments.group}.\n")
-    columns = [Column("TOPIC", grows=True), Column("PARTITION", 10), Column("STATUS")]
+        put(f"Request succeeded for deleting offsets from group {arguments.group}.")
+    columns = [
+        Column("TOPIC", grows=True, fit=Fit.FOLDED),
+        Column("PARTITION", 10),
+        Column("STATUS", fit=Fit.FOLDED),
+    ]
     rows = [(tp.topic, tp.partition, text) for tp, text in status.items()]
-    put(f"\n{table(columns, rows)}")
+    put("")
+    put_table(Table(columns, rows))
     return 1 if failed else 0

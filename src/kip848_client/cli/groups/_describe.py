@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 from kip848_client._types import TopicPartition
@@ -21,7 +20,7 @@ from kip848_client.cli._connecting import (
     said,
     said_of_each,
 )
-from kip848_client.cli._output import put
+from kip848_client.cli._output import put, put_error, put_table
 from kip848_client.cli.groups import _views as views
 from kip848_client.cli.groups._selection import add_groups, checked_groups, chosen_groups
 from kip848_client.errors import AdminFailed
@@ -53,15 +52,15 @@ async def _describe(admin: Admin, arguments: argparse.Namespace) -> int:
     data: list[dict[str, Any]] = []
     for group in groups:
         if not group.members and not arguments.json:
-            sys.stderr.write(f"\nConsumer group '{group.group_id}' has no active members.\n")
+            put_error("", f"Consumer group '{group.group_id}' has no active members.")
         if group.state in views.REBALANCING and not arguments.json:
-            sys.stderr.write(f"\nWarning: Consumer group '{group.group_id}' is rebalancing.\n")
+            put_error("", f"Warning: Consumer group '{group.group_id}' is rebalancing.")
         head = views.group_data(group)
         if arguments.members:
-            text = views.members_table(group, verbose=arguments.verbose)
+            table = views.members_table(group, verbose=arguments.verbose)
             data.append({**head, "members": views.members_data(group)})
         elif arguments.state:
-            text = views.state_table(group, verbose=arguments.verbose)
+            table = views.state_table(group, verbose=arguments.verbose)
             data.append({**head, **views.state_data(group)})
         else:
             try:
@@ -69,10 +68,11 @@ async def _describe(admin: Admin, arguments: argparse.Namespace) -> int:
             except AdminFailed as err:
                 failed += said_of_each(err.errors)
                 continue
-            text = views.offsets_table(offsets, verbose=arguments.verbose)
+            table = views.offsets_table(offsets, verbose=arguments.verbose)
             data.append({**head, "offsets": views.offsets_data(offsets)})
         if not arguments.json:
-            put(f"\n{text}")
+            put("")
+            put_table(table)
     if arguments.json:
         put_json(data)
     report(failed, arguments)

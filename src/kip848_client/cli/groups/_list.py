@@ -14,9 +14,9 @@ from kip848_client.cli._connecting import (
     run_with_admin,
     said_of_each,
 )
-from kip848_client.cli._output import put
+from kip848_client.cli._output import put, put_table
 from kip848_client.cli.groups._selection import is_for_consumers
-from kip848_client.cli.groups._views import listing_data, listing_table
+from kip848_client.cli.groups._views import listing_data, listing_names, listing_table
 from kip848_client.errors import AdminFailed, ConfigError
 
 __all__ = ["configure", "run"]
@@ -73,9 +73,11 @@ async def _list(admin: Admin, arguments: argparse.Namespace) -> int:
     groups = [each for each in found if is_for_consumers(each)]
     if arguments.json:
         put_json(listing_data(groups))
+    elif arguments.type is None and arguments.state is None:
+        put(*listing_names(groups))
     else:
         shown = {"types": arguments.type is not None, "states": arguments.state is not None}
-        put(listing_table(groups, **shown))
+        put_table(listing_table(groups, **shown))
     report(failed, arguments)
     return 1 if failed else 0
 

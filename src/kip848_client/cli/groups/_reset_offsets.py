@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from kip848_client._types import TopicPartition
+from kip848_client._visible import visible
 from kip848_client.admin import (
     Admin,
     ByDuration,
@@ -30,7 +30,7 @@ from kip848_client.cli._connecting import (
     said,
     said_of_each,
 )
-from kip848_client.cli._output import put
+from kip848_client.cli._output import put, put_error, put_table
 from kip848_client.cli.groups._selection import (
     add_groups,
     add_topics,
@@ -38,7 +38,7 @@ from kip848_client.cli.groups._selection import (
     chosen_groups,
     chosen_partitions,
 )
-from kip848_client.cli.groups._views import new_offsets_table
+from kip848_client.cli.groups._views import Move, Moves, new_offsets_data, new_offsets_table
 from kip848_client.config import parse_duration_ms
 from kip848_client.errors import AdminFailed, ConfigError, GroupIdNotFound, LocalProtocolError
 
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError("--from-file says itself which topics it is about")
     arguments.to = _reset(arguments)
     if not arguments.execute and not arguments.dry_run:
-        sys.stderr.write("WARN: nothing is changed without --execute\n")
+        put_error("WARN: nothing is changed without --execute")
     return run_with_admin(_reset_offsets, arguments)
 
 
@@ -123,27 +123,38 @@ async def _reset_offsets(admin: Admin, arguments: argparse.Namespace) -> int:
     groups = await chosen_groups(admin, arguments)
     plans = _plans(arguments.from_file, groups)
     partitions = await chosen_partitions(admin, arguments.topic) if arguments.topic else None
-    done: dict[str, dict[TopicPartition, int]] = {}
+    moves: dict[str, dict[TopicPartition, Move]] = {}
     failed: list[str] = []
     for group in groups:
-        done[group] = {}
+        moves[group] = {}
         to = arguments.to if plans is None else ToPlan(plans.get(group, {}))
         try:
-            done[group] = await admin.reset_group_offsets(
+            before = await _committed(admin, group)
+            after = await admin.reset_group_offsets(
                 group,
                 to,
                 partitions,
                 dry_run=not arguments.execute,
                 create=arguments.create,
             )
+            moves[group] = {tp: Move(before.get(tp), offset) for tp, offset in after.items()}
         except GroupIdNotFound as err:
             failed.append(f"{said(err)} (--create lets it begin to exist)")
         except AdminFailed as err:
             failed += said_of_each(err.errors)
         except LocalProtocolError as err:
             failed.append(said(err))
-    _show(done, failed, arguments)
+    _show(moves, failed, arguments)
     return 1 if failed else 0
+
+
+async def _committed(admin: Admin, group: str) -> dict[TopicPartition, int]:
+    """What is committed before the reset; of a group that is yet to be, nothing."""
+    try:
+        found = await admin.list_group_offsets(group)
+    except GroupIdNotFound:
+        return {}
+    return {tp: each.offset for tp, each in found.items()}
 
 
 def _plans(file: str | None, groups: list[str]) -> dict[str, dict[TopicPartition, int]] | None:
@@ -155,22 +166,16 @@ def _plans(file: str | None, groups: list[str]) -> dict[str, dict[TopicPartition
         raise ConfigError(f"--from-file {file}: {err}") from err
 
 
-def _show(
-    done: dict[str, dict[TopicPartition, int]], failed: list[str], arguments: argparse.Namespace
-) -> None:
+def _show(moves: Moves, failed: list[str], arguments: argparse.Namespace) -> None:
     report(failed, arguments)
     if arguments.json:
-        put_json(
-            [
-                {
-                    "group": group,
-                    "topic": tp.topic,
-                    "partition": tp.partition,
-                    "new_offset": offset,
-                }
-                for group, of_group in done.items()
-                for tp, offset in of_group.items()
-            ]
-        )
-        return
-    put(f"{written_plan(done)}\n" if arguments.export else f"\n{new_offsets_table(done)}")
+        put_json(new_offsets_data(moves))
+    elif arguments.export:
+        plan = {
+            visible(group): {tp: move.new for tp, move in of_group.items()}
+            for group, of_group in moves.items()
+        }
+        put(*written_plan(plan).split("\n"))
+    else:
+        put("")
+        put_table(new_offsets_table(moves))

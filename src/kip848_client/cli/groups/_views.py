@@ -11,26 +11,31 @@ from itertools import groupby
 from typing import Any, Final
 
 from kip848_client._types import TopicPartition
+from kip848_client._visible import visible
 from kip848_client.admin import (
     CommittedOffset,
     GroupDescription,
     GroupListing,
     MemberDescription,
 )
-from kip848_client.cli._tables import NOTHING, Column, table
+from kip848_client.cli._tables import NOTHING, Column, Fit, Form, Table
 
 __all__ = [
     "REBALANCING",
     "GroupOffsets",
+    "Move",
+    "Moves",
     "OffsetRow",
     "assignment_text",
     "group_data",
     "group_offsets",
     "listing_data",
+    "listing_names",
     "listing_table",
     "members_data",
     "members_table",
     "moving",
+    "new_offsets_data",
     "new_offsets_table",
     "offsets_data",
     "offsets_table",
@@ -38,6 +43,10 @@ __all__ = [
     "state_table",
 ]
 
+_GROUP: Final = Column("GROUP", grows=True, fit=Fit.FOLDED, is_title=True)
+_TOPIC: Final = Column("TOPIC", grows=True, fit=Fit.FOLDED)
+_MEMBER: Final = Column("CONSUMER-ID", grows=True, fit=Fit.SHORTENED)
+_HOST: Final = Column("HOST", grows=True, fit=Fit.SHORTENED, may_go=True)
 _LIST_WIDTH: Final = 20
 _NAME_WIDTH: Final = 15
 _NAME_MARGIN: Final = 10
@@ -56,19 +65,22 @@ REBALANCING: Final = frozenset(
 # -- list ----------------------------------------------------------------------------------------
 
 
-def listing_table(groups: Sequence[GroupListing], *, types: bool, states: bool) -> str:
-    """Names alone, or a table."""
-    if not types and not states:
-        return "".join(f"{each.group_id}\n" for each in groups)
-    longest = max((len(each.group_id) for each in groups), default=0)
-    columns = [Column("GROUP", max(longest, _NAME_WIDTH) + _NAME_MARGIN)]
+def listing_names(groups: Iterable[GroupListing]) -> list[str]:
+    """A line for each group."""
+    return [visible(each.group_id) for each in groups]
+
+
+def listing_table(groups: Sequence[GroupListing], *, types: bool, states: bool) -> Table:
+    """Names with types, states or both."""
+    longest = max(map(len, listing_names(groups)), default=0)
+    columns = [Column("GROUP", max(longest, _NAME_WIDTH) + _NAME_MARGIN, fit=Fit.FOLDED)]
     columns += [Column("TYPE", _LIST_WIDTH)] if types else []
     columns += [Column("STATE", _LIST_WIDTH)] if states else []
     rows = [
         (each.group_id, *((each.type,) if types else ()), *((each.state,) if states else ()))
         for each in groups
     ]
-    return table(columns, rows)
+    return Table(columns, rows)
 
 
 def listing_data(groups: Iterable[GroupListing]) -> list[dict[str, Any]]:
@@ -134,21 +146,21 @@ def group_offsets(
     return GroupOffsets(group, tuple(rows))
 
 
-def offsets_table(of_group: GroupOffsets, *, verbose: bool) -> str:
+def offsets_table(of_group: GroupOffsets, *, verbose: bool) -> Table:
     """Positions and lag."""
     columns = [
-        Column("GROUP", grows=True),
-        Column("TOPIC", grows=True),
+        _GROUP,
+        _TOPIC,
         Column("PARTITION", _PARTITION_WIDTH),
-        *([Column("LEADER-EPOCH")] if verbose else []),
-        Column("CURRENT-OFFSET"),
-        Column("LOG-END-OFFSET"),
+        *([Column("LEADER-EPOCH", short="EPOCH")] if verbose else []),
+        Column("CURRENT-OFFSET", short="CURRENT"),
+        Column("LOG-END-OFFSET", short="LOG-END"),
         Column("LAG"),
-        Column("CONSUMER-ID", grows=True),
-        Column("HOST", grows=True),
-        Column("CLIENT-ID", 0),
+        _MEMBER,
+        _HOST,
+        Column("CLIENT-ID", 0, fit=Fit.SHORTENED),
     ]
-    return table(columns, (_offset_cells(of_group, row, verbose) for row in of_group.rows))
+    return Table(columns, [_offset_cells(of_group, row, verbose) for row in of_group.rows])
 
 
 def _offset_cells(of_group: GroupOffsets, row: OffsetRow, verbose: bool) -> tuple[object, ...]:
@@ -203,25 +215,32 @@ def assignment_text(partitions: Sequence[TopicPartition] | None) -> str:
     )
 
 
-def members_table(group: GroupDescription, *, verbose: bool) -> str:
+_EPOCHS_AND_ASSIGNMENTS: Final = (
+    Column("CURRENT-EPOCH", form=Form.PLAIN),
+    Column("CURRENT-ASSIGNMENT", _ASSIGNMENT_WIDTH, grows=True, form=Form.PLAIN),
+    Column("TARGET-EPOCH", form=Form.PLAIN),
+    Column("TARGET-ASSIGNMENT", _ASSIGNMENT_WIDTH, grows=True, form=Form.PLAIN),
+    Column("EPOCH", form=Form.FITTED),
+    Column("ASSIGNMENT", fit=Fit.FOLDED, form=Form.FITTED),
+    Column("TARGET", fit=Fit.FOLDED, form=Form.FITTED),
+)
+
+
+def members_table(group: GroupDescription, *, verbose: bool) -> Table:
     """Who is in the group."""
     static = any(each.instance_id is not None for each in group.members)
     mixed = verbose and _is_mixed(group)
+    instance = Column("GROUP-INSTANCE-ID", 17, grows=True, short="INSTANCE-ID", fit=Fit.SHORTENED)
     columns = [
-        Column("GROUP", grows=True),
-        Column("CONSUMER-ID", grows=True),
-        *([Column("GROUP-INSTANCE-ID", 17, grows=True)] if static else []),
-        Column("HOST", grows=True),
-        Column("CLIENT-ID", grows=True),
-        Column("#PARTITIONS"),
+        _GROUP,
+        _MEMBER,
+        *([instance] if static else []),
+        _HOST,
+        Column("CLIENT-ID", grows=True, fit=Fit.SHORTENED),
+        Column("#PARTITIONS", short="PARTS"),
     ]
     if verbose:
-        columns += [
-            Column("CURRENT-EPOCH"),
-            Column("CURRENT-ASSIGNMENT", _ASSIGNMENT_WIDTH, grows=True),
-            Column("TARGET-EPOCH"),
-            Column("TARGET-ASSIGNMENT", _ASSIGNMENT_WIDTH, grows=True),
-        ]
+        columns += _EPOCHS_AND_ASSIGNMENTS
     if mixed:
         columns.append(Column("UPGRADED", 0))
     rows = [
@@ -237,18 +256,24 @@ def members_table(group: GroupDescription, *, verbose: bool) -> str:
         )
         for each in sorted(group.members, key=lambda each: (-len(each.assignment), each.member_id))
     ]
-    return table(columns, rows, end="" if verbose else " ")
+    return Table(columns, rows, end="" if verbose else " ")
 
 
 def _epochs_and_assignments(
     group: GroupDescription, member: MemberDescription
 ) -> tuple[object, ...]:
     target = member.target_assignment
+    target_epoch = None if target is None else group.target_assignment_epoch
+    has, is_to_have = assignment_text(member.assignment), assignment_text(target)
+    is_there = target_epoch is None or target_epoch == member.epoch
     return (
         member.epoch,
-        assignment_text(member.assignment),
-        None if target is None else group.target_assignment_epoch,
-        assignment_text(target),
+        has,
+        target_epoch,
+        is_to_have,
+        member.epoch if is_there else f"{member.epoch} of {target_epoch}",
+        has,
+        "same" if target is not None and is_to_have == has else is_to_have,
     )
 
 
@@ -296,15 +321,19 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
 # -- state ---------------------------------------------------------------------------------------
 
 
-def state_table(group: GroupDescription, *, verbose: bool) -> str:
+def state_table(group: GroupDescription, *, verbose: bool) -> Table:
     """The group as a whole."""
     node = group.coordinator
+    epochs = [
+        Column("GROUP-EPOCH", short="EPOCH"),
+        Column("TARGET-ASSIGNMENT-EPOCH", 25, short="TARGET-EPOCH"),
+    ]
     columns = [
-        Column("GROUP", grows=True),
-        Column("COORDINATOR (ID)", _COORDINATOR_WIDTH, grows=True),
-        Column("ASSIGNMENT-STRATEGY", _STATE_WIDTH),
+        _GROUP,
+        Column("COORDINATOR (ID)", _COORDINATOR_WIDTH, grows=True, fit=Fit.SHORTENED),
+        Column("ASSIGNMENT-STRATEGY", _STATE_WIDTH, short="ASSIGNOR", fit=Fit.SHORTENED),
         Column("STATE", _STATE_WIDTH),
-        *([Column("GROUP-EPOCH"), Column("TARGET-ASSIGNMENT-EPOCH", 25)] if verbose else []),
+        *(epochs if verbose else ()),
         Column("#MEMBERS", 0),
     ]
     row = (
@@ -315,7 +344,7 @@ def state_table(group: GroupDescription, *, verbose: bool) -> str:
         *((group.group_epoch, group.target_assignment_epoch) if verbose else ()),
         len(group.members),
     )
-    return table(columns, [row])
+    return Table(columns, [row])
 
 
 def state_data(group: GroupDescription) -> dict[str, Any]:
@@ -339,21 +368,60 @@ def group_data(group: GroupDescription) -> dict[str, Any]:
 # -- reset ---------------------------------------------------------------------------------------
 
 
-def new_offsets_table(offsets: Mapping[str, Mapping[TopicPartition, int]]) -> str:
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A partition's offset before a reset, ``None`` if the group had none, and after it."""
+
+    current: int | None
+    new: int
+
+    @property
+    def difference(self) -> int | None:
+        """By how many offsets it goes on, or back where that is negative."""
+        return None if self.current is None else self.new - self.current
+
+
+Moves = Mapping[str, Mapping[TopicPartition, Move]]
+"""Of each group."""
+
+
+def new_offsets_table(moves: Moves) -> Table:
     """What a reset sets. A group of which it sets nothing has a name that takes its room."""
-    longest = max(map(len, offsets), default=0)
+    longest = max((len(visible(group)) for group in moves), default=0)
     columns = [
-        Column("GROUP", max(longest, _NAME_WIDTH)),
-        Column("TOPIC", grows=True),
+        Column("GROUP", max(longest, _NAME_WIDTH), fit=Fit.FOLDED, is_title=True),
+        _TOPIC,
         Column("PARTITION", _PARTITION_WIDTH),
-        Column("NEW-OFFSET", 0),
+        Column("CURRENT-OFFSET", short="CURRENT", form=Form.FITTED),
+        Column("NEW-OFFSET", 0, short="NEW"),
+        Column("DIFFERENCE", form=Form.FITTED),
     ]
     rows = [
-        (group, tp.topic, tp.partition, offset)
-        for group, of_group in offsets.items()
-        for tp, offset in of_group.items()
+        (group, tp.topic, tp.partition, move.current, move.new, _signed(move.difference))
+        for group, of_group in moves.items()
+        for tp, move in of_group.items()
     ]
-    return table(columns, rows)
+    return Table(columns, rows)
+
+
+def _signed(number: int | None) -> str | None:
+    return None if number is None else f"{number:+}" if number else "0"
+
+
+def new_offsets_data(moves: Moves) -> list[dict[str, Any]]:
+    """For ``--json``."""
+    return [
+        {
+            "group": group,
+            "topic": tp.topic,
+            "partition": tp.partition,
+            "current_offset": move.current,
+            "new_offset": move.new,
+            "difference": move.difference,
+        }
+        for group, of_group in moves.items()
+        for tp, move in of_group.items()
+    ]
 
 
 # -- watch ---------------------------------------------------------------------------------------

@@ -6,19 +6,23 @@ import argparse
 import asyncio
 import json
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
+from kip848_client._visible import visible
 from kip848_client.admin import Admin
+from kip848_client.cli._cells import folded
 from kip848_client.cli._connecting import add_connection, run_with_admin, said
+from kip848_client.cli._live import Live, can_be_live, cut
 from kip848_client.cli._output import flush, put
+from kip848_client.cli._tables import Table
 from kip848_client.cli.groups import _views as views
 from kip848_client.cli.groups._describe import described, offsets_of
 from kip848_client.errors import ConfigError, Kip848Error
 
 __all__ = ["configure", "run"]
 
-_CLEAR: Final = "\x1b[H\x1b[J"
-"""To the upper left corner, and away with what is there."""
 _INTERVAL_MAX_S: Final = 86_400
 
 
@@ -46,21 +50,65 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _watch(admin: Admin, arguments: argparse.Namespace) -> int:
-    clear = _CLEAR if sys.stdout.isatty() else ""
+    if arguments.json:
+        return await _follow(admin, arguments, _put_data)
+    if not can_be_live(sys.stdout):
+        return await _follow(admin, arguments, lambda look: put(*look.plain()))
+    with Live(sys.stdout) as live, live.redrawn_on_resize():
+        return await _follow(admin, arguments, lambda look: live.show(look.picture))
+
+
+async def _follow(
+    admin: Admin, arguments: argparse.Namespace, show: Callable[[_Look], None]
+) -> int:
     looks = 0
     while True:
-        data, text, failed = await _look(admin, arguments.group)
-        put(json.dumps(data) + "\n" if arguments.json else clear + text)
+        look = await _look(admin, arguments.group)
+        show(look)
         flush()
         looks += 1
         if arguments.count is not None and looks >= arguments.count:
-            return 1 if failed else 0
+            return 1 if look.failed else 0
         await asyncio.sleep(arguments.interval)
 
 
-async def _look(admin: Admin, name: str) -> tuple[dict[str, Any], str, list[str]]:
-    """The group as data, as a text, and what failed: a broker that is away for a while is no reason
-    to look no more."""
+def _put_data(look: _Look) -> None:
+    put(json.dumps(look.data))
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What was seen of a group: data for ``--json``; tables, what is moving and what failed, as a
+    terminal may show them."""
+
+    data: dict[str, Any]
+    tables: tuple[Table, ...] = ()
+    moving: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+    def plain(self) -> list[str]:
+        """The tables one after the other, as Kafka's tools print them."""
+        if self.failed:
+            return self._errors()
+        state, members, offsets = (table.plain() for table in self.tables)
+        return [*state, "", *members, *self.moving, "", *offsets, ""]
+
+    def picture(self, width: int, height: int | None) -> list[str]:
+        """The same for a terminal: the name of the group once, and what fits."""
+        if self.failed:
+            return [line for each in self._errors() for line in folded(each, width)]
+        state, *others = self.tables
+        members, offsets = (table.fitted(width, is_titled=False) for table in others)
+        moving = [line for each in self.moving for line in folded(each, width)]
+        lines = [*state.fitted(width), "", *members, *moving, "", *offsets]
+        return lines if height is None else cut(lines, height)
+
+    def _errors(self) -> list[str]:
+        return [f"Error: {each}" for each in self.failed]
+
+
+async def _look(admin: Admin, name: str) -> _Look:
+    """A broker that is away for a while is no reason to look no more."""
     try:
         groups, failed = await described(admin, [name])
         offsets = [await offsets_of(admin, each) for each in groups]
@@ -69,7 +117,7 @@ async def _look(admin: Admin, name: str) -> tuple[dict[str, Any], str, list[str]
     except Kip848Error as err:
         offsets, failed = [], [said(err)]
     if failed:
-        return {"errors": failed}, "".join(f"Error: {each}\n" for each in failed), failed
+        return _Look({"errors": failed}, failed=tuple(map(visible, failed)))
     (found,) = offsets
     group = found.group
     data = {
@@ -79,15 +127,9 @@ async def _look(admin: Admin, name: str) -> tuple[dict[str, Any], str, list[str]
         "moving": views.moving(group),
         "offsets": views.offsets_data(found),
     }
-    return data, _picture(found), []
-
-
-def _picture(found: views.GroupOffsets) -> str:
-    """State, members, what is moving, and lag."""
-    group = found.group
-    moving = "".join(f"{line}\n" for line in views.moving(group))
-    return (
-        f"{views.state_table(group, verbose=True)}\n"
-        f"{views.members_table(group, verbose=True)}{moving}\n"
-        f"{views.offsets_table(found, verbose=False)}\n"
+    tables = (
+        views.state_table(group, verbose=True),
+        views.members_table(group, verbose=True),
+        views.offsets_table(found, verbose=False),
     )
+    return _Look(data, tables, tuple(map(visible, views.moving(group))))

@@ -62,5 +62,5 @@ async def _create(admin: Admin, arguments: argparse.Namespace) -> int:
     if arguments.json:
         put_json({"topic": name, "created": is_new})
     elif is_new:
-        put(f"Created topic {name}.\n")
+        put(f"Created topic {name}.")
     return 0

@@ -6,12 +6,13 @@ import argparse
 from collections.abc import Iterable
 from typing import Any
 
+from kip848_client._visible import visible
 from kip848_client.admin import Admin, ConfigEntry, TopicDescription
 from kip848_client.cli._connecting import add_connection, put_json, report, run_with_admin, said
 from kip848_client.cli._output import put
 from kip848_client.errors import AdminFailed
 
-__all__ = ["configure", "run", "topic_data", "topic_text"]
+__all__ = ["configure", "run", "topic_data", "topic_lines"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +39,8 @@ async def _describe(admin: Admin, arguments: argparse.Namespace) -> int:
     if arguments.json:
         put_json([topic_data(each, configs[each.name]) for each in topics.values()])
     else:
-        put("".join(topic_text(each, configs[each.name]) for each in topics.values()))
+        lines = [line for each in topics.values() for line in topic_lines(each, configs[each.name])]
+        put(*lines, keep="\t")
     report(failed, arguments)
     return 1 if failed else 0
 
@@ -58,24 +60,28 @@ def _not_default(configs: Iterable[ConfigEntry]) -> dict[str, str | None]:
     return {each.name: each.value for each in configs if not each.is_default}
 
 
-def topic_text(topic: TopicDescription, configs: Iterable[ConfigEntry]) -> str:
+def topic_lines(topic: TopicDescription, configs: Iterable[ConfigEntry]) -> list[str]:
     """As kafka-topics prints it."""
-    changed = ",".join(f"{name}={value}" for name, value in _not_default(configs).items())
-    replicas = len(topic.partitions[0].replicas) if topic.partitions else 0
-    text = (
-        f"Topic: {topic.name}\tTopicId: {topic.topic_id}\t"
-        f"PartitionCount: {len(topic.partitions)}\tReplicationFactor: {replicas}\t"
-        f"Configs: {changed}\n"
+    name = visible(topic.name)
+    changed = ",".join(
+        f"{key}={visible(str(value))}" for key, value in _not_default(configs).items()
     )
+    replicas = len(topic.partitions[0].replicas) if topic.partitions else 0
+    head = (
+        f"Topic: {name}\tTopicId: {topic.topic_id}\t"
+        f"PartitionCount: {len(topic.partitions)}\tReplicationFactor: {replicas}\t"
+        f"Configs: {changed}"
+    )
+    lines = [head]
     for each in topic.partitions:
         leader = "none" if each.leader is None else each.leader
-        text += (
-            f"\tTopic: {topic.name}\tPartition: {each.partition}\tLeader: {leader}\t"
+        lines.append(
+            f"\tTopic: {name}\tPartition: {each.partition}\tLeader: {leader}\t"
             f"Replicas: {_listed(each.replicas)}\tIsr: {_listed(each.in_sync_replicas)}\t"
             f"Elr: {_listed(each.eligible_leader_replicas)}\t"
-            f"LastKnownElr: {_listed(each.last_known_eligible_leader_replicas)}\n"
+            f"LastKnownElr: {_listed(each.last_known_eligible_leader_replicas)}"
         )
-    return text
+    return lines
 
 
 def _listed(nodes: Iterable[int] | None) -> str:

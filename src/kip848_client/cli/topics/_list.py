@@ -35,5 +35,5 @@ async def _list(admin: Admin, arguments: argparse.Namespace) -> int:
             ]
         )
     else:
-        put("".join(f"{each.name}\n" for each in topics))
+        put(*(each.name for each in topics))
     return 0

@@ -1,0 +1,67 @@
+"""Text in the cells of a terminal, where a character may take two of them, or none: how wide it
+is, and how it is made to fit. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+__all__ = ["cropped", "folded", "padded", "shortened", "width_of"]
+
+_DOTS: Final = "\N{HORIZONTAL ELLIPSIS}"
+_GOOD_END: Final = re.compile(r"[,;\s](?=[^,;\s]*$)")
+"""After which a text is best broken: between topics, partitions and words."""
+
+
+def width_of(text: str) -> int:
+    """How many cells it takes."""
+    return len(text) if text.isascii() else sum(map(_width, text))
+
+
+def _width(each: str) -> int:
+    if unicodedata.category(each) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(each) in ("W", "F") else 1
+
+
+def padded(text: str, width: int) -> str:
+    """With blanks up to this width."""
+    return text + " " * (width - width_of(text))
+
+
+def cropped(text: str, width: int) -> str:
+    """What fits, with dots in place of what does not."""
+    if width_of(text) <= width:
+        return text
+    return _head(text, width - 1) + _DOTS if width > 0 else ""
+
+
+def shortened(text: str, width: int) -> str:
+    """Its two ends, with dots between: names differ at the one or the other."""
+    if width_of(text) <= width:
+        return text
+    tail = max(width - 1, 0) // 2
+    return _head(text, width - 1 - tail) + _DOTS + _head(text[::-1], tail)[::-1]
+
+
+def folded(text: str, width: int) -> list[str]:
+    """Lines that fit, broken after a comma, a semicolon or a blank where there is one."""
+    lines: list[str] = []
+    while width_of(text) > width:
+        line = _head(text, width) or text[:1]
+        end = _GOOD_END.search(line)
+        if end is not None and end.end() > len(line) // 2:
+            line = line[: end.end()]
+        lines.append(line.rstrip())
+        text = text[len(line) :]
+    return [*lines, text]
+
+
+def _head(text: str, width: int) -> str:
+    room = width
+    for at, each in enumerate(text):
+        room -= _width(each)
+        if room < 0:
+            return text[:at]
+    return text
