@@ -17,6 +17,7 @@ __all__ = [
     "STATIC_LEAVE_EPOCH",
     "ZERO_TOPIC_ID",
     "GroupId",
+    "GroupMetadata",
     "MemberId",
     "TopicId",
     "TopicIdPartition",
@@ -51,6 +52,20 @@ class TopicPartition(NamedTuple):
 
     topic: str
     partition: int
+
+
+class GroupMetadata(NamedTuple):
+    """Who a member of a group is: for a transactional producer's ``send_offsets_to_transaction``,
+    and for client-side assignors.
+
+    A snapshot: take another one for each transaction, because the epoch moves. Out of a group the
+    epoch is -1 and the member id empty.
+    """
+
+    group_id: str
+    member_epoch: int
+    member_id: str
+    group_instance_id: str | None
 
 
 def format_topic_id(topic_id: bytes) -> str:

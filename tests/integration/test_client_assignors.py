@@ -133,6 +133,27 @@ async def test_three_consumers_share_by_capacity() -> None:
         assert told == [set(each.assignment()) for each in group.consumers]
 
 
+async def test_an_assignor_that_two_consumers_share_hears_which_of_them_is_meant() -> None:
+    async with (
+        MockBroker(topics={"t": 4}, config=FAST) as broker,
+        Group(broker) as group,
+    ):
+        shared = ByCapacity(1)
+        first = await group.join(shared, group_instance_id="one")
+        await group.shared(4)
+        second = await group.join(shared)
+        await group.shared(2, 2)
+        await broker.wait_for(lambda: len({each.group_metadata for each in shared.told}) >= 3)
+        newest = {each.group_metadata.member_id: each for each in shared.told}
+        assert newest.keys() == {each.group_metadata().member_id for each in group.consumers}
+        for consumer, instance in ((first, "one"), (second, None)):
+            told = newest[consumer.group_metadata().member_id]
+            assert told.group_metadata.group_id == "g"
+            assert told.group_metadata.group_instance_id == instance
+            assert told.group_metadata.member_epoch == told.member_epoch
+            assert set(told.partitions) == set(consumer.assignment())
+
+
 async def test_a_member_that_says_something_new_is_heard() -> None:
     async with MockBroker(topics={"t": 12}, config=FAST) as broker, Group(broker) as group:
         one, other = ByCapacity(1), ByCapacity(1)

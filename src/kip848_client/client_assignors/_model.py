@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from kip848_client._types import TopicId, TopicPartition
+from kip848_client._types import GroupMetadata, TopicId, TopicPartition
 from kip848_client.errors import Kip848Error
 
 __all__ = [
@@ -118,6 +118,9 @@ class NewAssignment:
     version: int
     error: int
     """0, or why the group keeps what it had: the assignor's own number, or ``ASSIGNOR_FAILED``."""
+    group_metadata: GroupMetadata
+    """Which member has it: group id, member epoch, member id, instance id. An assignor object that
+    several consumers share tells them apart by it."""
 
 
 class ClientAssignor(Protocol):

@@ -20,20 +20,16 @@ from kip848_client._arguments import (
     checked_timeout_ms,
     checked_topics,
 )
-from kip848_client._types import TopicPartition
+from kip848_client._types import GroupMetadata, TopicPartition
 from kip848_client.config import ConsumerConfig, ConsumerSettings
 from kip848_client.consumer._arguments import checked_deserializer, checked_leave
 from kip848_client.consumer._engine import Engine
+from kip848_client.consumer._group_calls import GroupCalls
 from kip848_client.consumer._listener import RebalanceListener, checked_listener
 from kip848_client.consumer._parts import Network, connections
 from kip848_client.consumer._patterns import checked_pattern
 from kip848_client.consumer._poller import Caller, calling_task
-from kip848_client.consumer._records import (
-    GroupMetadata,
-    OffsetAndMetadata,
-    OffsetForTransaction,
-)
-from kip848_client.consumer._watched import Watched
+from kip848_client.consumer._records import OffsetAndMetadata, OffsetForTransaction
 from kip848_client.consumer._wishes import with_epochs
 from kip848_client.errors import (
     ConfigError,
@@ -58,7 +54,7 @@ _STOP_TIMEOUT_MS: Final = 30_000
 CommitOffset = int | tuple[int, str] | OffsetAndMetadata
 
 
-class Consumer(Watched[K, V]):
+class Consumer(GroupCalls[K, V]):
     """Reads records of a Kafka cluster, as a member of a group (KIP-848) or alone.
 
     ::
@@ -532,19 +528,7 @@ class Consumer(Watched[K, V]):
             )
         return await engine.commit(None)
 
-    # -- the membership --------------------------------------------------------------------------
-
-    def group_metadata(self) -> GroupMetadata:
-        """Who this member is, for a transactional producer: a snapshot, to be taken for each
-        transaction. Raises ``LocalProtocolError`` without a ``group_id``."""
-        config = self._config
-        if config.group_id is None:
-            raise LocalProtocolError("without a group_id there is no group")
-        engine = self._engine
-        epoch = None if engine is None or engine.commits is None else engine.commits.member_epoch
-        if engine is None or epoch is None:
-            return GroupMetadata(config.group_id, -1, "", config.group_instance_id)
-        return GroupMetadata(config.group_id, epoch, engine.member_id, config.group_instance_id)
+    # -- transactions -------------------------------------------------------------------------
 
     def offsets_for_transaction(
         self, offsets: Mapping[Any, CommitOffset] | None = None

@@ -213,6 +213,7 @@ class Engine(Generic[K, V]):
             listener=self._listener,
             callback_timeout_ms=config.callback_timeout_ms,
             assignors=assignors,
+            instance_id=config.group_instance_id,
         )
 
     def _read_id(self, tp: TopicPartition) -> TopicId | None:

@@ -1,4 +1,4 @@
-"""What a consumer hands out and takes in beside records: offsets, the identity of a member."""
+"""What a consumer hands out and takes in beside records: offsets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from kip848_client._types import TopicId
 
-__all__ = ["GroupMetadata", "OffsetAndMetadata", "OffsetAndTimestamp", "OffsetForTransaction"]
+__all__ = ["OffsetAndMetadata", "OffsetAndTimestamp", "OffsetForTransaction"]
 
 
 class OffsetAndMetadata(NamedTuple):
@@ -21,19 +21,6 @@ class OffsetAndTimestamp(NamedTuple):
 
     offset: int
     timestamp: int
-
-
-class GroupMetadata(NamedTuple):
-    """Who this member is, for a transactional producer's ``send_offsets_to_transaction``.
-
-    A snapshot: take it anew for each transaction, because the epoch moves. Out of a group the
-    epoch is -1 and the member id empty.
-    """
-
-    group_id: str
-    member_epoch: int
-    member_id: str
-    group_instance_id: str | None
 
 
 class OffsetForTransaction(NamedTuple):

@@ -21,7 +21,7 @@ from kip848_client._driver._hooks import call_hook
 from kip848_client._driver._stepping import Stepping
 from kip848_client._partition_names import listed
 from kip848_client._ports import Clock
-from kip848_client._types import TopicId, TopicPartition
+from kip848_client._types import GroupMetadata, TopicId, TopicPartition
 from kip848_client.client_assignors import NewAssignment
 from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.consumer._commits import Commits
@@ -149,6 +149,7 @@ class Supervisor:
         listener: Callable[[], object | None],
         callback_timeout_ms: int,
         assignors: LocalAssignors | None = None,
+        instance_id: str | None = None,
     ) -> None:
         self._core = core
         self._requests = requests
@@ -163,6 +164,7 @@ class Supervisor:
         )
         self._listener = listener
         self._callback_timeout_ms = callback_timeout_ms
+        self._instance_id = instance_id
         self._assignors = LocalAssignors(()) if assignors is None else assignors
         self._steps: Stepping[Input] = Stepping(
             self._step, lambda: core.deadline_ms, TimerFired, clock
@@ -410,6 +412,7 @@ class Supervisor:
             news.metadata,
             news.metadata_version,
             news.error,
+            self._identity(command.member_epoch),
         )
         failed = False
         for name, assignor in self._assignors.named():
@@ -422,6 +425,10 @@ class Supervisor:
                 cause = failure.__cause__
                 self._log.say(logging.ERROR, str(failure), cause=cause)
         self.post(ListenerReturned(command.number, failed=failed))
+
+    def _identity(self, member_epoch: int) -> GroupMetadata:
+        group_id, member_id = self._requests.group_id, self._core.member.member_id
+        return GroupMetadata(group_id, member_epoch, member_id, self._instance_id)
 
     async def _call_listener(self, command: CallListener, listener: object | None) -> None:
         failure: CallbackError | None = None
