@@ -14,9 +14,11 @@ from kip848_client.config._kafka_properties import (
     CLIENT_PROPERTIES,
     CONSUMER_PROPERTIES,
     PRODUCER_PROPERTIES,
+    WORKER_PROPERTIES,
     client_settings,
     consumer_settings,
     producer_settings,
+    worker_settings,
 )
 from kip848_client.config._producer import ProducerConfig, ProducerSettings
 from kip848_client.config._worker import WorkerConfig, WorkerOptions
@@ -26,6 +28,7 @@ __all__ = [
     "CLIENT_PROPERTIES",
     "CONSUMER_PROPERTIES",
     "PRODUCER_PROPERTIES",
+    "WORKER_PROPERTIES",
     "AdminConfig",
     "AdminSettings",
     "ClientConfig",
@@ -39,4 +42,5 @@ __all__ = [
     "consumer_settings",
     "parse_duration_ms",
     "producer_settings",
+    "worker_settings",
 ]

@@ -20,9 +20,11 @@ __all__ = [
     "CLIENT_PROPERTIES",
     "CONSUMER_PROPERTIES",
     "PRODUCER_PROPERTIES",
+    "WORKER_PROPERTIES",
     "client_settings",
     "consumer_settings",
     "producer_settings",
+    "worker_settings",
 ]
 
 _NUMBERS: Final = {
@@ -64,6 +66,21 @@ _PRODUCER_NUMBERS: Final = {
     "transaction.timeout.ms": "transaction_timeout_ms",
 }
 _PRODUCER_TEXTS: Final = {"acks": "acks", "compression.type": "compression_type"}
+_WORKER_NUMBERS: Final = {
+    "heartbeat.interval.ms": "heartbeat_interval_ms",
+    "rebalance.timeout.ms": "rebalance_timeout_ms",
+    "scheduled.rebalance.max.delay.ms": "scheduled_rebalance_max_delay_ms",
+    "session.timeout.ms": "session_timeout_ms",
+    "task.shutdown.graceful.timeout.ms": "task_shutdown_graceful_timeout_ms",
+    "worker.sync.timeout.ms": "worker_sync_timeout_ms",
+    "worker.unsync.backoff.ms": "worker_unsync_backoff_ms",
+}
+_WORKER_TEXTS: Final = {
+    "connect.protocol": "connect_protocol",
+    "group.id": "group_id",
+    "group.instance.id": "group_instance_id",
+    "group.protocol": "group_protocol",
+}
 _LOGIN: Final = re.compile(
     r"\b(username|password)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|([^\s;\"']+))"
 )
@@ -96,18 +113,15 @@ PRODUCER_PROPERTIES: Final = CLIENT_PROPERTIES.union(
 )
 """What ``producer_settings`` heeds."""
 
+WORKER_PROPERTIES: Final = CLIENT_PROPERTIES.union(_WORKER_NUMBERS, _WORKER_TEXTS)
+"""What ``worker_settings`` heeds."""
+
 
 def consumer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     """As ``client_settings``, with the settings of a consumer: fetching, isolation, its rack and
     instance id. Group and topics are not among them."""
     properties = _trimmed(properties)
-    settings = client_settings(properties)
-    settings |= {
-        name: properties[key] for key, name in _CONSUMER_TEXTS.items() if key in properties
-    }
-    for key, name in _CONSUMER_NUMBERS.items():
-        if key in properties:
-            settings[name] = _number(key, properties[key])
+    settings = client_settings(properties) | _taken(properties, _CONSUMER_TEXTS, _CONSUMER_NUMBERS)
     if "check.crcs" in properties:
         settings["check_crcs"] = _truth("check.crcs", properties["check.crcs"])
     return settings
@@ -116,13 +130,7 @@ def consumer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
 def producer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     """As ``client_settings``, with the settings of a producer, but for its transactional id."""
     properties = _trimmed(properties)
-    settings = client_settings(properties)
-    settings |= {
-        name: properties[key] for key, name in _PRODUCER_TEXTS.items() if key in properties
-    }
-    for key, name in _PRODUCER_NUMBERS.items():
-        if key in properties:
-            settings[name] = _number(key, properties[key])
+    settings = client_settings(properties) | _taken(properties, _PRODUCER_TEXTS, _PRODUCER_NUMBERS)
     if "enable.idempotence" in properties:
         settings["enable_idempotence"] = _truth(
             "enable.idempotence", properties["enable.idempotence"]
@@ -130,18 +138,19 @@ def producer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     return settings
 
 
+def worker_settings(properties: Mapping[str, str]) -> dict[str, Any]:
+    """As ``client_settings``, with the settings of a worker, as the file of a worker of Kafka
+    Connect has them."""
+    properties = _trimmed(properties)
+    return client_settings(properties) | _taken(properties, _WORKER_TEXTS, _WORKER_NUMBERS)
+
+
 def client_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     """Settings that every client takes, out of Kafka's properties. Those of
     ``CLIENT_PROPERTIES`` are looked at, others are not. Raises ``ConfigError`` that names the
     property."""
     properties = _trimmed(properties)
-    settings: dict[str, Any] = {}
-    for key, name in _TEXTS.items():
-        if key in properties:
-            settings[name] = properties[key]
-    for key, name in _NUMBERS.items():
-        if key in properties:
-            settings[name] = _number(key, properties[key])
+    settings = _taken(properties, _TEXTS, _NUMBERS)
     protocol = settings.get("security_protocol", "PLAINTEXT").upper()
     if "security_protocol" in settings:
         settings["security_protocol"] = protocol
@@ -155,6 +164,20 @@ def client_settings(properties: Mapping[str, str]) -> dict[str, Any]:
 def _trimmed(properties: Mapping[str, str]) -> dict[str, str]:
     """As Kafka takes values: a blank at the end of a line is none of theirs."""
     return {key: value.strip() for key, value in properties.items()}
+
+
+def _taken(
+    properties: Mapping[str, str], texts: Mapping[str, str], numbers: Mapping[str, str]
+) -> dict[str, Any]:
+    """Those of the properties that are in these tables, under our names."""
+    found: dict[str, Any] = {}
+    for key, name in texts.items():
+        if key in properties:
+            found[name] = properties[key]
+    for key, name in numbers.items():
+        if key in properties:
+            found[name] = _number(key, properties[key])
+    return found
 
 
 def _number(key: str, text: str) -> int | None:

@@ -23,6 +23,7 @@ class WorkerOptions(ClientSettings, total=False):
     group_instance_id: str | None
     rest_advertised_url: str
     assignors: Sequence[ConnectAssignor]
+    scheduled_rebalance_max_delay_ms: int
     rebalance_timeout_ms: int
     session_timeout_ms: int | None
     heartbeat_interval_ms: int
@@ -49,6 +50,10 @@ class WorkerConfig(ClientConfig):
     items back at once."""
     assignors: tuple[Any, ...] = ()
     """``ConnectAssignor``s, the preferred one first; none for the incremental cooperative one."""
+    scheduled_rebalance_max_delay_ms: Int32 = Field(300_000, ge=0)
+    """How long the items of a worker that has left wait for it; with 0 others get them at once. The
+    worker that computes applies its own value, on both protocols, so set the same everywhere. An
+    assignor object that was made with a delay keeps that one."""
     rebalance_timeout_ms: Int32 = Field(60_000, ge=1)
     """What the coordinator gives a worker to stop what it has lost, and to compute."""
     session_timeout_ms: Int32 | None = Field(None, ge=1)

@@ -180,8 +180,9 @@ class _Computation:
 
 class IncrementalCooperativeAssignor:
     """``scheduled_rebalance_max_delay_ms`` is how long items wait for a worker that has left;
-    with 0 they are given out at once. ``java_order`` takes workers in the order of Java's hash maps
-    instead of sorted: it decides who of several gives an item up, and is there for comparisons."""
+    with 0 they are given out at once, and ``None`` takes the worker's setting, which is in
+    ``WorkerGroup``. ``java_order`` takes workers in the order of Java's hash maps instead of
+    sorted: it decides which of several gives an item up, and is there for comparisons."""
 
     name: str = "incremental-cooperative"
     minimum_version: int = ConnectProtocol.COMPATIBLE
@@ -192,7 +193,7 @@ class IncrementalCooperativeAssignor:
     def __init__(
         self,
         *,
-        scheduled_rebalance_max_delay_ms: int = 300_000,
+        scheduled_rebalance_max_delay_ms: int | None = None,
         returning_worker: ReturningWorker = ReturningWorker.IMMEDIATE,
         java_order: bool = False,
     ) -> None:
@@ -201,8 +202,9 @@ class IncrementalCooperativeAssignor:
         self._java_order = java_order
 
     @property
-    def scheduled_rebalance_max_delay_ms(self) -> int:
-        """How long items wait for a worker that has left."""
+    def scheduled_rebalance_max_delay_ms(self) -> int | None:
+        """How long items wait for a worker that has left; ``None`` for as long as the setting of
+        the worker says."""
         return self._max_delay_ms
 
     def metadata(self) -> AssignorMetadata:
@@ -213,8 +215,12 @@ class IncrementalCooperativeAssignor:
         """See ``ConnectAssignor``. A memory of another assignor is none."""
         known = memory if isinstance(memory, IncrementalMemory) else None
         computation = self._begun(group, known)
-        computation.settle(self._max_delay_ms, self._returning)
+        computation.settle(self._delay_of(group), self._returning)
         return computation.computed()
+
+    def _delay_of(self, group: WorkerGroup) -> int:
+        own_ms = self._max_delay_ms
+        return group.scheduled_rebalance_max_delay_ms if own_ms is None else own_ms
 
     def _begun(self, group: WorkerGroup, known: IncrementalMemory | None) -> _Computation:
         memory = _FORGOTTEN if known is None else known
@@ -231,7 +237,7 @@ class IncrementalCooperativeAssignor:
         waiting = memory.waiting
         if known is None and group.remaining_delay_ms > 0 and group.deferred:
             # the worker that computed has gone: the others know when its wait was to end
-            delay = min(group.remaining_delay_ms, self._max_delay_ms)
+            delay = min(group.remaining_delay_ms, self._delay_of(group))
             waiting = Waiting((), group.now_ms + delay, delay)
         if known is not None or waiting.deadline_ms:
             previous |= as_set(group.deferred)

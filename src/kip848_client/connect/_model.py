@@ -81,6 +81,8 @@ class WorkerGroup:
     remaining_delay_ms: int = 0
     """What is left of the delay that came with the last assignment, for a worker that computes for
     the first time."""
+    scheduled_rebalance_max_delay_ms: int = 300_000
+    """The computing worker's setting: how long items wait for a worker that has left."""
 
 
 @dataclass(frozen=True, slots=True)

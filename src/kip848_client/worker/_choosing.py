@@ -87,6 +87,7 @@ def connect_settings(config: WorkerConfig, offers: tuple[AssignorVersions, ...])
         assignors=offers,
         instance_id=config.group_instance_id,
         rebalance_timeout_ms=config.rebalance_timeout_ms,
+        scheduled_rebalance_max_delay_ms=config.scheduled_rebalance_max_delay_ms,
         session_timeout_ms=config.session_timeout_ms or _CONNECT_SESSION_MS,
         task_shutdown_graceful_timeout_ms=config.task_shutdown_graceful_timeout_ms,
         request_timeout_ms=config.request_timeout_ms,
@@ -96,8 +97,8 @@ def connect_settings(config: WorkerConfig, offers: tuple[AssignorVersions, ...])
 
 
 def classic_settings(config: WorkerConfig) -> ClassicWorkerSettings:
-    """Those of a classic group. Of assignors given, the incremental one has the delay, and a worker
-    with the eager one only offers no other protocol."""
+    """Those of a classic group. An incremental assignor that was made with a delay keeps it, and
+    a worker with the eager one only offers no other protocol."""
     delays = [
         each.scheduled_rebalance_max_delay_ms
         for each in config.assignors
@@ -106,7 +107,9 @@ def classic_settings(config: WorkerConfig) -> ClassicWorkerSettings:
     protocol = ConnectProtocol[config.connect_protocol.upper()]
     if config.assignors and not delays:
         protocol = ConnectProtocol.EAGER
-    delay_ms = delays[0] if delays else 300_000
+    delay_ms = next((each for each in delays if each is not None), None)
+    if delay_ms is None:
+        delay_ms = config.scheduled_rebalance_max_delay_ms
     return ClassicWorkerSettings(
         url=config.rest_advertised_url,
         connect_protocol=protocol,

@@ -184,6 +184,7 @@ class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
             now_ms=self._now,
             deferred=group.deferred,
             remaining_delay_ms=self._remaining_delay_ms(self._now),
+            scheduled_rebalance_max_delay_ms=self._worker.scheduled_rebalance_max_delay_ms,
         )
         question = ComputeTarget(number, group.assignor, self._given, self._memory, timeout_ms)
         self._emit(question)

@@ -122,6 +122,8 @@ class WorkerSettings:
     rebalance_timeout_ms: int = 60_000
     """``rebalance.timeout.ms``: what the coordinator gives a worker to stop what it has lost, and
     to compute an assignment."""
+    scheduled_rebalance_max_delay_ms: int = 300_000
+    """``scheduled.rebalance.max.delay.ms``: how long what a lost worker ran waits for it."""
     session_timeout_ms: int = 45_000
     """The broker's ``group.consumer.session.timeout.ms``: so long after the last heartbeat that was
     accepted others may run what this worker runs."""
