@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 from mock_coordinator.core.faults import faults_from_json
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
 
 
 def test_the_faults_page_shows_faults() -> None:
     text = (DOCS / "reference" / "faults.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
     assert len(faults_from_json(block)) == 10
+
+
+def test_the_page_on_clusters_names_what_executors_need() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = [*project["dependencies"], *project["optional-dependencies"]["spark"]]
+    text = (DOCS / "how-to" / "spark-clusters.md").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"What it needs \((.*?)\) is compiled", text, re.DOTALL)
+    names = {re.split(r"[<>=!~\[; ]", each)[0] for each in needed}
+    assert sorted(names.difference(re.findall("`([^`]+)`", listed))) == []

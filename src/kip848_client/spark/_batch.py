@@ -12,6 +12,7 @@ from kip848_client.errors import ConfigError
 from kip848_client.spark._loop import LoopThread
 from kip848_client.spark._ranges import OffsetRange
 from kip848_client.spark._slots import divided
+from kip848_client.spark._task_reading import read_partition
 
 if TYPE_CHECKING:
     from kip848_client.spark._options import SourceOptions
@@ -36,9 +37,7 @@ class BatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Arrow batches of the ranges of one task."""
-        from kip848_client.spark._reading import read_ranges
-
-        return read_ranges(partition.value)
+        return read_partition(partition)
 
 
 async def _ranges(options: SourceOptions) -> list[OffsetRange]:

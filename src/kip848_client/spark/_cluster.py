@@ -43,6 +43,8 @@ class Cluster:
         """Topics that were there when they were looked at last."""
         self._missing: set[str] = set()
         """Topics that were not, and the log says so."""
+        self._has_warned = False
+        """Whether the log says that the pattern matches nothing."""
         self._last: Seen | None = None
 
     async def start(self) -> None:
@@ -152,15 +154,25 @@ class Cluster:
 
     async def _topics(self) -> list[str]:
         if self._options.pattern is not None:
-            wanted = re.compile(self._options.pattern)
-            return sorted(
-                each.name
-                for each in await self._admin.list_topics()
-                if not each.is_internal and wanted.fullmatch(each.name)
-            )
+            return await self._matched(self._options.pattern)
         if self._options.assigned:
             return sorted({tp.topic for tp in self._options.assigned})
         return list(self._options.topics)
+
+    async def _matched(self, pattern: str) -> list[str]:
+        """The topics whose whole names match: brokers match so for members of a group. A pattern
+        without a match is logged once, because Spark's own source also looks inside names."""
+        names = [each.name for each in await self._admin.list_topics() if not each.is_internal]
+        wanted = re.compile(pattern)
+        found = sorted(name for name in names if wanted.fullmatch(name))
+        if not found and not self._has_warned:
+            self._has_warned = True
+            inside = sorted(name for name in names if wanted.search(name))
+            hint = f"; .*({pattern}).* also matches {inside[0]}" if inside else ""
+            _log.warning(
+                "subscribePattern=%r matches no topic: whole names are matched%s", pattern, hint
+            )
+        return found
 
     async def places(self, where: Where, seen: Seen) -> dict[TopicPartition, int]:
         """The offset that is meant in each partition. Raises ``ConfigError``."""

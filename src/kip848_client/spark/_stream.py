@@ -23,6 +23,7 @@ from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._ranges import OffsetRange
 from kip848_client.spark._signals import leave_when_terminated
 from kip848_client.spark._slots import divided
+from kip848_client.spark._task_reading import read_partition
 
 if TYPE_CHECKING:
     from kip848_client.spark._options import SourceOptions
@@ -88,9 +89,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Arrow batches of the ranges of one task."""
-        from kip848_client.spark._reading import read_ranges
-
-        return read_ranges(partition.value)
+        return read_partition(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Spark has the batch. The group is told in ``latestOffset``, which comes for the last

@@ -9,8 +9,15 @@ from typing import Any
 import pytest
 
 from kip848_client._types import TopicPartition
-from kip848_client.admin import EARLIEST, ListedOffset, PartitionDescription, TopicDescription
+from kip848_client.admin import (
+    EARLIEST,
+    ListedOffset,
+    PartitionDescription,
+    TopicDescription,
+    TopicListing,
+)
 from kip848_client.spark._cluster import Cluster
+from kip848_client.spark._options import source_options
 from kip848_client.spark._planning import Seen
 from tests.unit.spark._by_hand import options_of
 
@@ -23,10 +30,14 @@ class _Broker:
     def __init__(self) -> None:
         self.topic_id = "one"
         self.end = 5
+        self.names: tuple[str, ...] = ("a",)
         self.answers: list[str] = []
         self.may_describe = asyncio.Event()
         self.may_describe.set()
         self.was_asked_for_offsets = asyncio.Event()
+
+    async def list_topics(self) -> list[TopicListing]:
+        return [TopicListing(name, "one", False) for name in self.names]
 
     async def describe_topics(self, topics: Iterable[str]) -> dict[str, TopicDescription]:
         await self.may_describe.wait()
@@ -93,3 +104,43 @@ async def test_whoever_gives_up_leaves_nothing_behind(monkeypatch: pytest.Monkey
         await looking
     await asyncio.sleep(0)
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def _warnings_of(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, pattern: str, *names: str
+) -> list[str]:
+    """What the log says of a pattern among these topics, which are looked at three times."""
+    broker = _Broker()
+    said = {"kafka.bootstrap.servers": "localhost:9092", "subscribePattern": pattern}
+    cluster = Cluster(source_options(said, is_stream=True))
+    monkeypatch.setattr(cluster, "_admin", broker)
+    broker.names = names
+    for _ in range(3):
+        await cluster.seen()
+    return [each.getMessage() for each in caplog.records]
+
+
+@pytest.mark.asyncio
+async def test_a_pattern_that_matches_no_whole_name_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    [told] = await _warnings_of(monkeypatch, caplog, "o2?-", "txo-1", "o2-1")
+    assert told == (
+        "subscribePattern='o2?-' matches no topic: whole names are matched; "
+        ".*(o2?-).* also matches o2-1"
+    )
+
+
+@pytest.mark.asyncio
+async def test_a_pattern_that_matches_nothing_at_all_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    [told] = await _warnings_of(monkeypatch, caplog, "orders.*", "invoices")
+    assert told == "subscribePattern='orders.*' matches no topic: whole names are matched"
+
+
+@pytest.mark.asyncio
+async def test_a_pattern_that_matches_a_topic_is_not_worth_a_line(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert await _warnings_of(monkeypatch, caplog, "a", "a", "ab") == []

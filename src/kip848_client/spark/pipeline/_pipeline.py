@@ -202,8 +202,11 @@ class Pipeline:
 
 
 def _by_spark(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
+    said = dict(options)
+    if "subscribePattern" in said:  # Spark's own source would find it inside a name, too
+        said["subscribePattern"] = f"^(?:{said['subscribePattern']})$"
     try:
-        return spark.readStream.format("kafka").options(**options).load()
+        return spark.readStream.format("kafka").options(**said).load()
     except PySparkException as err:
         package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}"
         raise ConfigError(
