@@ -49,7 +49,8 @@ class Books:
     def options(self, **said: str) -> dict[str, str]:
         """Of a query that is a member of the group."""
         names = {name.replace("_", "."): text for name, text in said.items()}
-        return {"subscribe": self.topic, "kafka_group_id": self.group, **names}
+        member = {"kafka_group_id": self.group, "ownership": "shared"}
+        return {"subscribe": self.topic, **member, **names}
 
     def produce(self, count: int, partitions: int = PARTITIONS) -> None:
         """So many records more, numbers as text, dealt out to the partitions."""

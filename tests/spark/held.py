@@ -56,7 +56,8 @@ def _main() -> None:
     bootstrap, topic, group, folder = sys.argv[1:]
     spark = session()
     home = Path(folder)
-    _begin(spark, home / "shared", bootstrap, subscribe=topic, kafka_group_id=group)
+    member = {"kafka_group_id": group, "ownership": "shared"}
+    _begin(spark, home / "shared", bootstrap, subscribe=topic, **member)
     alone = _begin(spark, home / "alone", bootstrap, subscribe=topic)
     try:
         alone.awaitTermination()

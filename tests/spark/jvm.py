@@ -67,7 +67,7 @@ def _main() -> None:
     spark = session()
     with BrokerThread(topics={"a": 3}) as broker, tempfile.TemporaryDirectory() as folder:
         broker.produce("a", b"0", partition=0)
-        frame = source(spark, broker.bootstrap, kafka_group_id="g")
+        frame = source(spark, broker.bootstrap, kafka_group_id="g", ownership="shared")
         to_parquet(frame, Path(folder), availableNow=True).awaitTermination()
         numbers_in(spark, Path(folder))
     _end(spark)

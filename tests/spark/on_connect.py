@@ -30,7 +30,8 @@ def _batch(spark: SparkSession, bootstrap: str, _folder: Path) -> Any:
 
 
 def _stream(spark: SparkSession, bootstrap: str, folder: Path) -> Any:
-    frame = source(spark, bootstrap, kafka_group_id="g", maxOffsetsPerTrigger="60")
+    member = {"kafka_group_id": "g", "ownership": "shared"}
+    frame = source(spark, bootstrap, **member, maxOffsetsPerTrigger="60")
     query = to_parquet(frame, folder / "stream", availableNow=True)
     query.awaitTermination(60)
     rows = spark.read.parquet(str(folder / "stream" / "out")).count()
@@ -46,7 +47,7 @@ def _write(spark: SparkSession, bootstrap: str, _folder: Path) -> Any:
 def _control(spark: SparkSession, bootstrap: str, folder: Path) -> Any:
     """The server is on this machine, as the socket is."""
     path = str(folder / "control")
-    frame = source(spark, bootstrap, kafka_group_id="c", control=path)
+    frame = source(spark, bootstrap, kafka_group_id="c", ownership="shared", control=path)
     query = to_parquet(frame, folder / "controlled", processingTime="1 hour")
     control = QueryControl(spark, query, path)
     while not query.recentProgress:  # until it has its batch

@@ -132,9 +132,8 @@ def test_what_is_wrong_is_told_in_the_driver(
 def test_a_query_that_is_stopped_amid_a_batch_leaves_its_group_and_repeats_the_batch(
     spark: SparkSession, mock_broker: BrokerThread, tmp_path: Path
 ) -> None:
-    frame = source(
-        spark, mock_broker.bootstrap, kafka_group_id="g", maxOffsetsPerTrigger="50", tasks="1"
-    )
+    member = {"kafka_group_id": "g", "ownership": "shared"}
+    frame = source(spark, mock_broker.bootstrap, **member, maxOffsetsPerTrigger="50", tasks="1")
     _produce(mock_broker, range(500))
     query = to_parquet(frame, tmp_path, processingTime="0 seconds")
     mock_broker.wait_for(_has_committed(5), timeout_s=120)
@@ -155,7 +154,8 @@ def test_the_control_channel_frees_partitions_at_once_and_drains(
 
     _produce(mock_broker, range(300))
     path = str(tmp_path / "control")
-    frame = source(spark, mock_broker.bootstrap, kafka_group_id="g", control=path)
+    member = {"kafka_group_id": "g", "ownership": "shared"}
+    frame = source(spark, mock_broker.bootstrap, **member, control=path)
     query = to_parquet(frame, tmp_path, processingTime="1 hour")
     control = QueryControl(spark, query, path)
     mock_broker.wait_for(_has_committed(2), timeout_s=120)  # where it begins, and the batch

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from kip848_client._types import TopicPartition
-from kip848_client.errors import Kip848Error
+from kip848_client.errors import Kip848Error, UnknownMemberId
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._options import SourceOptions
+from kip848_client.spark._ownership import check_positions
 from kip848_client.spark._planning import Seen, lag_of
 from kip848_client.spark._runner import SourceRunner
 
 __all__ = ["ExclusiveRunner"]
 
 _log = logging.getLogger("kip848_client.spark")
+
+_BESIDE_MEMBERS: Final = (
+    "; the group has members, and this query reads all partitions beside them: with "
+    "ownership=shared it is a member and shares them"
+)
 
 
 class ExclusiveRunner(SourceRunner):
@@ -52,6 +58,7 @@ class ExclusiveRunner(SourceRunner):
         return Manifest(0, {tp: (at, at) for tp, at in places.items()}, seen.topic_ids)
 
     def _planned(self, start: Manifest, seen: Seen, limit: int | None, now_ms: int) -> Manifest:
+        check_positions(start, self._options, seen.bounds)
         found = self._planning.next(start, seen, limit, now_ms)
         if found is not start:
             self._in_hand = found
@@ -78,7 +85,12 @@ class ExclusiveRunner(SourceRunner):
         try:
             await cluster.commit(news)
         except Kip848Error as err:
-            _log.warning("group %s was not told how far Spark is: %s", self._options.group_id, err)
+            _log.warning(
+                "group %s was not told how far Spark is: %s%s",
+                self._options.group_id,
+                err,
+                _BESIDE_MEMBERS if isinstance(err.__cause__, UnknownMemberId) else "",
+            )
         else:
             self._told = self._done
 
@@ -89,7 +101,7 @@ class ExclusiveRunner(SourceRunner):
         in_hand = self._in_hand
         at = self._done if in_hand is None else in_hand.ends
         return {
-            "ownership": "exclusive",
+            "ownership": self._options.ownership,
             "batch": None if in_hand is None else in_hand.number,
             "ranges": None if in_hand is None else in_hand.to_json(),
             "partitions": len(self._seen.bounds) if self._seen is not None else 0,

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from kip848_client._types import TopicPartition
 from kip848_client.errors import ConfigError
 
-__all__ = ["Manifest"]
+__all__ = ["Manifest", "Ownership"]
+
+Ownership: TypeAlias = Literal["exclusive", "shared"]
+"""Who has the partitions of a query: the query alone, or the members of its group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +37,18 @@ class Manifest:
     """From and to, by partition."""
     topic_ids: Mapping[str, str] = field(default_factory=dict[str, str])
     """Who the topics were: one that was created again is another topic with the same name."""
+    ownership: Ownership | None = None
+    """Which kind of query wrote it; ``None`` where that is unknown: older versions did not say."""
 
     def to_json(self) -> dict[str, Any]:
         """As Spark is given it. Spark compares texts, so that everything is sorted."""
         ranges: dict[str, dict[str, list[int]]] = {}
         for (topic, partition), span in sorted(self.ranges.items()):
             ranges.setdefault(topic, {})[str(partition)] = list(span)
+        owned = {} if self.ownership is None else {"ownership": self.ownership}
         return {
             "number": self.number,
+            **owned,
             "ranges": ranges,
             "topics": dict(sorted(self.topic_ids.items())),
         }
@@ -57,7 +64,8 @@ class Manifest:
                 for partition, span in spans.items()
             }
             topics = {str(name): str(found) for name, found in said["topics"].items()}
-            return cls(_offset(said["number"]), ranges, topics)
+            ownership = _ownership(said.get("ownership"), ranges)
+            return cls(_offset(said["number"]), ranges, topics, ownership)
         except (KeyError, TypeError, ValueError, AttributeError) as err:
             raise ConfigError(
                 f"the checkpoint of this query does not hold offsets of format kip848: {said!r} "
@@ -73,6 +81,15 @@ class Manifest:
     def ends(self) -> dict[TopicPartition, int]:
         """Where each partition goes on after this batch."""
         return {tp: end for tp, (_, end) in self.ranges.items()}
+
+
+def _ownership(said: Any, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Ownership | None:
+    if said in ("exclusive", "shared"):
+        return cast("Ownership", said)
+    if said is not None:
+        raise ValueError(f"{said!r} is not an ownership")
+    # a member never had an empty range in its checkpoint
+    return "exclusive" if any(start == end for start, end in ranges.values()) else None
 
 
 def _span(said: Any) -> tuple[int, int]:

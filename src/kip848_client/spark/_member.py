@@ -132,7 +132,7 @@ class MemberRunner(SourceRunner):
         in_hand = self._sharing.in_hand
         consumer = self._consumer
         return {
-            "ownership": "shared",
+            "ownership": self._options.ownership,
             "batch": None if in_hand is None else in_hand.number,
             "ranges": None if in_hand is None else in_hand.to_json(),
             "partitions": len(self._sharing.owned),

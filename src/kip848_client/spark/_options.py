@@ -16,6 +16,7 @@ from kip848_client._secrets import Properties
 from kip848_client._types import TopicPartition
 from kip848_client.config import CONSUMER_PROPERTIES, consumer_settings, parse_duration_ms
 from kip848_client.errors import ConfigError
+from kip848_client.spark._manifest import Ownership
 from kip848_client.spark._where import BEGIN, END, Where, partitions_of, where_from
 from kip848_client.spark._written import AlreadyWritten, written_from
 
@@ -89,8 +90,10 @@ class SourceOptions:
     pattern: str | None = None
     assigned: tuple[TopicPartition, ...] = ()
     group_id: str | None = None
-    is_shared: bool = False
-    """A member of the group; else all partitions are this query's."""
+    ownership: Ownership = "exclusive"
+    """``shared``: a member of the group; ``exclusive``: all partitions are this query's."""
+    says_ownership: bool = False
+    """Whether the user set it."""
     starting: Where
     ending: Where
     fails_on_data_loss: bool = True
@@ -109,6 +112,11 @@ class SourceOptions:
     control: str | None = None
     written: AlreadyWritten = field(default_factory=AlreadyWritten)
     """What the output of a member has already, whatever the group was told."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the query is a member of its group."""
+        return self.ownership == "shared"
 
     def client_settings(self) -> dict[str, Any]:
         """The settings of a ``Consumer``, but for group and topics. Raises ``ConfigError``."""
@@ -130,7 +138,7 @@ def source_options(said: Mapping[str, str], *, is_stream: bool) -> SourceOptions
     group_id = properties.pop("group.id", None)
     if group_id == "":
         raise ConfigError("kafka.group.id is empty")
-    is_shared = _ownership(options, group_id, is_stream=is_stream)
+    ownership = _ownership(options, group_id, is_stream=is_stream)
     starting = where_from(options, "starting", "latest" if is_stream else "earliest", BEGIN)
     if not is_stream and starting.everywhere == END:
         raise ConfigError("startingOffsets=latest: a batch query would never read anything")
@@ -138,7 +146,8 @@ def source_options(said: Mapping[str, str], *, is_stream: bool) -> SourceOptions
         properties=properties,
         **_what(options),
         group_id=group_id,
-        is_shared=is_shared,
+        ownership=ownership,
+        says_ownership="ownership" in options,
         starting=starting,
         ending=where_from(options, "ending", "latest", END),
         fails_on_data_loss=_truth(options, "failondataloss", default=True),
@@ -156,9 +165,9 @@ def source_options(said: Mapping[str, str], *, is_stream: bool) -> SourceOptions
         raise ConfigError(
             f"minOffsetsPerTrigger={found.at_least} is more than maxOffsetsPerTrigger={found.limit}"
         )
-    if found.written.ranges and not is_shared:
+    if found.written.ranges and not found.is_shared:
         raise ConfigError("option written is for ownership=shared: else the checkpoint says it all")
-    if is_shared and found.assigned:
+    if found.is_shared and found.assigned:
         raise ConfigError(
             "ownership=shared with assign: a member is given its partitions by the group; use "
             "subscribe, or ownership=exclusive"
@@ -218,15 +227,17 @@ def _what(options: Mapping[str, str]) -> dict[str, Any]:
     return {"pattern": said}
 
 
-def _ownership(options: Mapping[str, str], group_id: str | None, *, is_stream: bool) -> bool:
-    said = options.get("ownership", "shared" if group_id and is_stream else "exclusive").lower()
-    if said not in ("shared", "exclusive"):
+def _ownership(options: Mapping[str, str], group_id: str | None, *, is_stream: bool) -> Ownership:
+    said = options.get("ownership", "exclusive").lower()
+    if said == "exclusive":
+        return "exclusive"
+    if said != "shared":
         raise ConfigError(f"ownership={said!r} is neither 'shared' nor 'exclusive'")
-    if said == "shared" and group_id is None:
+    if group_id is None:
         raise ConfigError("ownership=shared needs a group: set kafka.group.id")
-    if said == "shared" and not is_stream:
+    if not is_stream:
         raise ConfigError("ownership=shared is for streams: a batch query is no member")
-    return said == "shared"
+    return "shared"
 
 
 def _spoken(name: str) -> str:

@@ -12,6 +12,7 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from kip848_client.errors import ConfigError
@@ -20,6 +21,7 @@ from kip848_client.spark._control import ControlServer
 from kip848_client.spark._loop import LoopThread
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._options import SourceOptions
+from kip848_client.spark._ownership import check_ownership
 from kip848_client.spark._planning import Planning, Seen
 
 __all__ = ["LEAVE_MS", "SourceRunner"]
@@ -52,7 +54,7 @@ class SourceRunner(ABC):
 
     def first(self) -> Manifest:
         """Where a query without a checkpoint begins."""
-        return self._call(self._first())
+        return self._mine(self._call(self._first()))
 
     def stop_at_what_is_there(self) -> None:
         """AvailableNow: what is there now, in all partitions, is all that will be read."""
@@ -61,12 +63,15 @@ class SourceRunner(ABC):
 
     def next(self, start: Manifest, limit: int | None) -> Manifest:
         """The batch after ``start``, which Spark has; ``start`` itself for none."""
+        check_ownership(start, self._options)
         return self._call(self._next(start, limit))
 
     def batch(self, planned: Manifest) -> Manifest:
-        """What is to be read of a batch now: all of it, unless an earlier run has planned it."""
+        """What is to be read of a batch now: all of it, unless an earlier run has planned it.
+        Raises ``ConfigError`` for the checkpoint of another ownership, as ``next`` does."""
         if self._is_planned:
             return planned
+        check_ownership(planned, self._options)
         found = self._call(self._repeated(planned))
         self._is_planned = True
         return found
@@ -98,7 +103,11 @@ class SourceRunner(ABC):
         found = self._planned(start, await self._look(), limit, int(time.monotonic() * 1000))
         self._warn_of_losses()
         self._is_planned = True
-        return found
+        return start if found is start else self._mine(found)
+
+    def _mine(self, batch: Manifest) -> Manifest:
+        """As it goes into the checkpoint."""
+        return replace(batch, ownership=self._options.ownership)
 
     async def batch_done(self, batch: Manifest) -> None:
         """Spark has this batch: tell the group. What cannot be told now is told with the next one:

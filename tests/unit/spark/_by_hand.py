@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
+from kip848_client import Admin
 from kip848_client.spark import _reading
 from kip848_client.spark._alone import ExclusiveRunner
 from kip848_client.spark._manifest import Manifest
@@ -13,8 +16,9 @@ from kip848_client.spark._ranges import OffsetRange, packed
 from kip848_client.spark._reading import read_ranges
 from kip848_client.spark._runner import SourceRunner
 from kip848_client.spark._slots import TaskRanges
+from mock_coordinator.threaded import BrokerThread
 
-__all__ = ["Query", "options_of", "rows_of"]
+__all__ = ["Begin", "Query", "committed", "options_of", "produce", "rows_of"]
 
 
 def options_of(bootstrap: str, **said: str) -> SourceOptions:
@@ -27,6 +31,23 @@ def options_of(bootstrap: str, **said: str) -> SourceOptions:
     }
     names = {name.replace("_", "."): text for name, text in said.items()}
     return source_options(base | names, is_stream=True)
+
+
+def produce(broker: BrokerThread, count: int, first: int = 0) -> None:
+    """So many records more in topic ``a``, dealt out to its three partitions."""
+    for number in range(first, first + count):
+        broker.produce("a", f"v{number}".encode(), partition=number % 3)
+
+
+def committed(broker: BrokerThread, group: str = "g") -> dict[int, int]:
+    """The offsets of a group in topic ``a``."""
+
+    async def ask() -> dict[int, int]:
+        async with Admin(bootstrap_servers=broker.bootstrap) as admin:
+            found = await admin.list_group_offsets(group)
+        return {tp.partition: each.offset for tp, each in found.items() if tp.topic == "a"}
+
+    return asyncio.run(ask())
 
 
 def rows_of(options: SourceOptions, batch: Manifest, tasks: int = 2) -> list[tuple[Any, ...]]:
@@ -85,3 +106,7 @@ class Query:
         self.runner = self._run()
         if self.planned is not None:
             self.read()
+
+
+Begin: TypeAlias = Callable[..., Query]
+"""The fixture ``begin``: options in, a query out."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from mock_coordinator.threaded import BrokerThread
+
+if TYPE_CHECKING:
+    from tests.unit.spark._by_hand import Query
 
 
 async def _stop(client: Any) -> None:
@@ -28,3 +33,19 @@ def nothing_goes_on() -> Iterator[None]:
             kept.clear()
             loop().close()
             loop.cache_clear()
+
+
+@pytest.fixture
+def begin(mock_broker: BrokerThread) -> Iterator[Callable[..., Query]]:
+    """Begin a query with these options; all are closed at the end."""
+    from tests.unit.spark._by_hand import Query, options_of
+
+    begun: list[Query] = []
+
+    def make(**said: str) -> Query:
+        begun.append(Query(options_of(mock_broker.bootstrap, **said)))
+        return begun[-1]
+
+    yield make
+    for query in begun:
+        query.runner.close()

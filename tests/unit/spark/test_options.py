@@ -42,11 +42,15 @@ def test_names_of_options_may_be_written_in_any_case() -> None:
     assert found.client_settings()["bootstrap_servers"] == "h:1"
 
 
-def test_a_stream_with_a_group_is_a_member_and_a_batch_query_is_none() -> None:
+def test_a_stream_is_a_member_of_its_group_only_where_its_options_say_so() -> None:
     said = _BASE | {"kafka.group.id": "g"}
-    assert source_options(said, is_stream=True).is_shared
-    assert not source_options(said, is_stream=False).is_shared
-    assert not source_options(said | {"ownership": "exclusive"}, is_stream=True).is_shared
+    for is_stream in (True, False):
+        found = source_options(said, is_stream=is_stream)
+        assert (found.ownership, found.says_ownership) == ("exclusive", False)
+    found = source_options(said | {"ownership": "Exclusive"}, is_stream=True)
+    assert (found.ownership, found.says_ownership) == ("exclusive", True)
+    found = source_options(said | {"ownership": "Shared"}, is_stream=True)
+    assert (found.ownership, found.says_ownership, found.is_shared) == ("shared", True, True)
 
 
 def test_what_executors_get_can_be_pickled_and_has_kafkas_own_settings() -> None:
@@ -131,8 +135,10 @@ def test_what_a_batch_query_cannot_be_asked() -> None:
 def test_a_member_is_given_its_partitions() -> None:
     said = {"kafka.bootstrap.servers": "h:1", "assign": '{"a": [1, 0]}'}
     assert source_options(said, is_stream=True).assigned == (_TP("a", 0), _TP("a", 1))
+    group = {"kafka.group.id": "g"}
+    assert not source_options(said | group, is_stream=True).is_shared
     with pytest.raises(ConfigError, match="ownership=shared with assign"):
-        source_options(said | {"kafka.group.id": "g"}, is_stream=True)
+        source_options(said | group | {"ownership": "shared"}, is_stream=True)
 
 
 @pytest.mark.parametrize("said", ['{"a": 5}', '{"a": [-1]}', "[]", '{"a": ["0"]}', "{}"])

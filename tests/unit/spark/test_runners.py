@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from kip848_client import Admin, Consumer, Producer
+from kip848_client import Consumer, Producer
 from kip848_client._types import TopicPartition
 from kip848_client.errors import ConfigError, Kip848Error, RequestTimedOut, TransportError
 from kip848_client.fetching import _topics
@@ -22,39 +21,9 @@ from kip848_client.spark._ranges import OffsetRange
 from kip848_client.spark._reading import read_ranges
 from kip848_client.spark._slots import TaskRanges
 from mock_coordinator.threaded import BrokerThread
-from tests.unit.spark._by_hand import Query, options_of, rows_of
+from tests.unit.spark._by_hand import Begin, Query, committed, options_of, produce, rows_of
 
 pytestmark = pytest.mark.mock_broker(topics={"a": 3})
-
-Begin = Callable[..., Query]
-
-
-@pytest.fixture
-def begin(mock_broker: BrokerThread) -> Iterator[Begin]:
-    """Begin a query; all are closed at the end."""
-    begun: list[Query] = []
-
-    def make(**said: str) -> Query:
-        begun.append(Query(options_of(mock_broker.bootstrap, **said)))
-        return begun[-1]
-
-    yield make
-    for query in begun:
-        query.runner.close()
-
-
-def _produce(broker: BrokerThread, count: int, first: int = 0) -> None:
-    for number in range(first, first + count):
-        broker.produce("a", f"v{number}".encode(), partition=number % 3)
-
-
-def _committed(broker: BrokerThread, group: str = "g") -> dict[int, int]:
-    async def ask() -> dict[int, int]:
-        async with Admin(bootstrap_servers=broker.bootstrap) as admin:
-            found = await admin.list_group_offsets(group)
-        return {tp.partition: each.offset for tp, each in found.items() if tp.topic == "a"}
-
-    return asyncio.run(ask())
 
 
 def _values(query: Query) -> list[bytes]:
@@ -65,14 +34,14 @@ def _values(query: Query) -> list[bytes]:
 def test_all_records_are_read_once_and_the_group_is_told(
     mock_broker: BrokerThread, begin: Begin, ownership: str
 ) -> None:
-    _produce(mock_broker, 31)
+    produce(mock_broker, 31)
     query = begin(kafka_group_id="g", ownership=ownership)
     query.run(limit=7)
     assert len(query.log) == 6
-    _produce(mock_broker, 5, first=31)
+    produce(mock_broker, 5, first=31)
     query.run()
     assert sorted(_values(query)) == sorted(f"v{n}".encode() for n in range(36))
-    assert _committed(mock_broker) == {0: 12, 1: 12, 2: 12}
+    assert committed(mock_broker) == {0: 12, 1: 12, 2: 12}
     assert query.runner.ends() == {"a": {"0": 12, "1": 12, "2": 12}}
 
 
@@ -80,16 +49,16 @@ def test_all_records_are_read_once_and_the_group_is_told(
 def test_a_batch_that_a_crash_interrupted_is_repeated_as_it_was(
     mock_broker: BrokerThread, begin: Begin, ownership: str
 ) -> None:
-    _produce(mock_broker, 30)
+    produce(mock_broker, 30)
     query = begin(kafka_group_id="g", ownership=ownership)
     query.plan(limit=9)
     query.read()
     query.plan(limit=9)
-    _produce(mock_broker, 30, first=30)
+    produce(mock_broker, 30, first=30)
     query.restart()
     query.run()
     assert sorted(_values(query)) == sorted(f"v{n}".encode() for n in range(60))
-    assert _committed(mock_broker) == {0: 20, 1: 20, 2: 20}
+    assert committed(mock_broker) == {0: 20, 1: 20, 2: 20}
 
 
 @pytest.mark.parametrize("is_noted", [True, False])
@@ -97,10 +66,10 @@ def test_a_process_that_dies_before_its_group_is_told_goes_on_after_what_its_out
     mock_broker: BrokerThread, begin: Begin, is_noted: bool
 ) -> None:
     """``False`` is why the output notes it."""
-    _produce(mock_broker, 30)
-    query = begin(kafka_group_id="g")
+    produce(mock_broker, 30)
+    query = begin(kafka_group_id="g", ownership="shared")
     query.run(limit=12)
-    _produce(mock_broker, 30, first=30)
+    produce(mock_broker, 30, first=30)
     assert query.plan()
     batch = query.planned
     assert batch is not None
@@ -112,12 +81,14 @@ def test_a_process_that_dies_before_its_group_is_told_goes_on_after_what_its_out
             for topic, spans in said["ranges"].items()
         }
         written = json.dumps({"topics": said["topics"], "ranges": ranges})
-        query.options = options_of(mock_broker.bootstrap, kafka_group_id="g", written=written)
+        query.options = options_of(
+            mock_broker.bootstrap, kafka_group_id="g", ownership="shared", written=written
+        )
     query.restart()
     query.run()
     assert len(set(_values(query))) == 60
     assert len(query.sink) == (60 if is_noted else 90)
-    assert sum(_committed(mock_broker).values()) == 60
+    assert sum(committed(mock_broker).values()) == 60
 
 
 @pytest.mark.parametrize("has_id", [True, False])
@@ -126,11 +97,11 @@ def test_a_batch_that_its_group_was_told_and_sparks_log_has_lost_is_repeated_who
 ) -> None:
     """A machine that loses its power, or a checkpoint from a backup. ``False``: a query that has no
     id cannot tell its own commits from another member's, and leaves the batch to that."""
-    _produce(mock_broker, 30)
+    produce(mock_broker, 30)
     written = {"written": '{"topics": {}, "ranges": {}, "query": "id-1"}'} if has_id else {}
-    query = begin(kafka_group_id="g", **written)
+    query = begin(kafka_group_id="g", ownership="shared", **written)
     query.run(limit=12)
-    assert sum(_committed(mock_broker).values()) == 30
+    assert sum(committed(mock_broker).values()) == 30
     query.planned = last = query.log.pop()
     before = list(query.sink)
     query.restart()
@@ -138,25 +109,25 @@ def test_a_batch_that_its_group_was_told_and_sparks_log_has_lost_is_repeated_who
     assert again == (before[-last.size :] if has_id else [])
     query.run()
     assert query.sink == before + again
-    assert sum(_committed(mock_broker).values()) == 30
+    assert sum(committed(mock_broker).values()) == 30
 
 
 def test_a_restart_without_its_checkpoint_goes_on_where_the_group_is(
     mock_broker: BrokerThread, begin: Begin
 ) -> None:
-    _produce(mock_broker, 12)
+    produce(mock_broker, 12)
     begin(kafka_group_id="g", ownership="exclusive").run()
-    _produce(mock_broker, 3, first=12)
+    produce(mock_broker, 3, first=12)
     again = begin(kafka_group_id="g", ownership="exclusive")
     again.run()
     assert _values(again) == [b"v12", b"v13", b"v14"]
 
 
 def test_available_now_ends_with_what_was_there(mock_broker: BrokerThread, begin: Begin) -> None:
-    _produce(mock_broker, 10)
+    produce(mock_broker, 10)
     query = begin()
     query.runner.stop_at_what_is_there()
-    _produce(mock_broker, 10, first=10)
+    produce(mock_broker, 10, first=10)
     query.run(limit=4)
     assert len(query.sink) == 10
 
@@ -176,12 +147,12 @@ def test_a_partition_that_comes_later_is_read_whole(
 def test_a_topic_that_was_created_again_is_told(
     mock_broker: BrokerThread, begin: Begin, ownership: str
 ) -> None:
-    _produce(mock_broker, 6)
+    produce(mock_broker, 6)
     query = begin(kafka_group_id="g", ownership=ownership)
     query.run()
     mock_broker.delete_topic("a")
     mock_broker.create_topic("a", 3)
-    _produce(mock_broker, 30)
+    produce(mock_broker, 30)
     with pytest.raises(DataLost, match="created again"):
         query.plan()
 
@@ -193,10 +164,10 @@ def test_a_topic_that_is_deleted_is_told(
 ) -> None:
     monkeypatch.setattr(_cluster, "_GONE_S", 0.3)
     said = {"kafka_group_id": "g", "ownership": ownership, "subscribe": "a,b"}
-    _produce(mock_broker, 6)
+    produce(mock_broker, 6)
     query = begin(**said)
     query.run()
-    _produce(mock_broker, 6, first=6)
+    produce(mock_broker, 6, first=6)
     mock_broker.delete_topic("b")
     with pytest.raises(DataLost, match=r"topic b is gone: .* Set failOnDataLoss=false"):
         query.plan()
@@ -204,7 +175,7 @@ def test_a_topic_that_is_deleted_is_told(
     query.restart()
     query.run()
     assert sorted(_values(query)) == sorted(f"v{n}".encode() for n in range(12))
-    assert _committed(mock_broker) == {0: 4, 1: 4, 2: 4}
+    assert committed(mock_broker) == {0: 4, 1: 4, 2: 4}
 
 
 @pytest.mark.parametrize("ownership", ["exclusive", "shared"])
@@ -213,12 +184,12 @@ def test_a_query_goes_on_after_a_topic_that_is_deleted_and_comes_back(
 ) -> None:
     monkeypatch.setattr(_cluster, "_GONE_S", 0.3)
     query = begin(kafka_group_id="g", ownership=ownership, failOnDataLoss="false")
-    _produce(mock_broker, 6)
+    produce(mock_broker, 6)
     query.run()
     mock_broker.delete_topic("a")
     assert not query.plan()
     mock_broker.create_topic("a", 3)
-    _produce(mock_broker, 9, first=6)
+    produce(mock_broker, 9, first=6)
     deadline = time.monotonic() + 20
     while len(query.sink) < 15 and time.monotonic() < deadline:
         query.run()
@@ -229,7 +200,7 @@ def test_a_topic_that_is_deleted_while_its_task_reads_it_is_told(
     mock_broker: BrokerThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_topics, "GONE_AFTER_MS", 300)
-    _produce(mock_broker, 6)
+    produce(mock_broker, 6)
     tp = TopicPartition("a", 0)
     for fails in ("true", "false"):
         options = options_of(mock_broker.bootstrap, failOnDataLoss=fails)
@@ -242,13 +213,13 @@ def test_a_topic_that_is_deleted_while_its_task_reads_it_is_told(
         else:
             assert list(read) == []
         mock_broker.create_topic("a", 3)
-        _produce(mock_broker, 6)
+        produce(mock_broker, 6)
 
 
 def test_a_batch_that_is_repeated_goes_without_a_topic_that_was_deleted(
     mock_broker: BrokerThread, begin: Begin
 ) -> None:
-    _produce(mock_broker, 6)
+    produce(mock_broker, 6)
     query = begin()
     assert query.plan()
     mock_broker.delete_topic("a")
@@ -262,7 +233,7 @@ def test_a_batch_that_is_repeated_goes_without_a_topic_that_was_deleted(
 
 
 def test_records_that_are_gone_when_a_task_wants_them_are_told(mock_broker: BrokerThread) -> None:
-    _produce(mock_broker, 3)
+    produce(mock_broker, 3)
     batch = Manifest(1, {TopicPartition("a", 0): (5, 9)})
     with pytest.raises(DataLost, match=r"a-0 was to be read from 5 to 9, and has 0 to 1 only"):
         rows_of(options_of(mock_broker.bootstrap), batch, tasks=1)
@@ -303,19 +274,19 @@ def test_markers_of_transactions_do_not_hold_a_task_up(
 def test_a_plain_consumer_joins_and_leaves_and_each_record_has_one_reader(
     mock_broker: BrokerThread, begin: Begin
 ) -> None:
-    query = begin(kafka_group_id="g")
+    query = begin(kafka_group_id="g", ownership="shared")
     plain: list[bytes] = []
 
     async def take(count: int) -> None:
         async with Consumer("a", bootstrap_servers=mock_broker.bootstrap, group_id="g") as consumer:
             while len(plain) < count:
-                _produce(mock_broker, 3, first=len(plain) + len(query.sink) + 1_000)
+                produce(mock_broker, 3, first=len(plain) + len(query.sink) + 1_000)
                 # Spark goes on meanwhile: in another thread, as its calls wait
                 await asyncio.to_thread(query.run)
                 for records in (await consumer.getmany(timeout_ms=50)).values():
                     plain.extend(record.value or b"" for record in records)
 
-    _produce(mock_broker, 9)
+    produce(mock_broker, 9)
     query.run()
     asyncio.run(take(5))
     query.run()
@@ -330,8 +301,8 @@ def test_a_plain_consumer_joins_and_leaves_and_each_record_has_one_reader(
 def test_after_a_crash_another_member_goes_on_and_the_batch_is_repeated_without_its_part(
     mock_broker: BrokerThread, begin: Begin
 ) -> None:
-    _produce(mock_broker, 30)
-    query = begin(kafka_group_id="g")
+    produce(mock_broker, 30)
+    query = begin(kafka_group_id="g", ownership="shared")
     query.plan(limit=9)
     query.read()
     query.plan(limit=9)  # 3 to 6 of each partition, and then it dies
@@ -357,14 +328,14 @@ def test_after_a_crash_another_member_goes_on_and_the_batch_is_repeated_without_
     query.run()
     rows = [row[:2] for row in query.sink]
     assert sorted(rows + others) == [(tp, at) for tp in range(3) for at in range(10)]
-    assert _committed(mock_broker) == {0: 10, 1: 10, 2: 10}
+    assert committed(mock_broker) == {0: 10, 1: 10, 2: 10}
 
 
 def test_a_partition_that_is_asked_back_waits_for_its_batch(
     mock_broker: BrokerThread, begin: Begin
 ) -> None:
-    _produce(mock_broker, 9)
-    query = begin(kafka_group_id="g")
+    produce(mock_broker, 9)
+    query = begin(kafka_group_id="g", ownership="shared")
     query.plan()
 
     async def join() -> set[int]:
@@ -376,14 +347,14 @@ def test_a_partition_that_is_asked_back_waits_for_its_batch(
             return {tp.partition for tp in await consumer.wait_assigned(timeout_ms=20_000)}
 
     assert asyncio.run(join())
-    assert _committed(mock_broker) == {0: 3, 1: 3, 2: 3}
+    assert committed(mock_broker) == {0: 3, 1: 3, 2: 3}
 
 
 def test_a_query_without_membership_leaves_a_group_with_members_alone(
     mock_broker: BrokerThread, begin: Begin, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Somebody else works under that name: its offsets stay, and the query goes on."""
-    _produce(mock_broker, 9)
+    produce(mock_broker, 9)
     query = begin(kafka_group_id="g", ownership="exclusive")
 
     async def run_beside_a_member() -> None:
@@ -395,26 +366,27 @@ def test_a_query_without_membership_leaves_a_group_with_members_alone(
 
     asyncio.run(run_beside_a_member())
     assert len(query.sink) == 9
-    assert _committed(mock_broker) == {}
+    assert committed(mock_broker) == {}
     assert "group g was not told how far Spark is" in caplog.text
-    _produce(mock_broker, 3, first=9)
+    assert "with ownership=shared it is a member" in caplog.text
+    produce(mock_broker, 3, first=9)
     query.run()
-    assert _committed(mock_broker) == {0: 4, 1: 4, 2: 4}
+    assert committed(mock_broker) == {0: 4, 1: 4, 2: 4}
 
 
 def test_a_second_driver_with_the_same_instance_id_is_told(
     mock_broker: BrokerThread, begin: Begin
 ) -> None:
-    _produce(mock_broker, 9)
-    first = begin(kafka_group_id="g", kafka_group_instance_id="one")
+    produce(mock_broker, 9)
+    first = begin(kafka_group_id="g", ownership="shared", kafka_group_instance_id="one")
     assert first.plan()
-    second = begin(kafka_group_id="g", kafka_group_instance_id="one")
+    second = begin(kafka_group_id="g", ownership="shared", kafka_group_instance_id="one")
     with pytest.raises(Kip848Error, match="instance"):
         second.plan()
     first.read()
     first.run()
     assert len(first.sink) == 9
-    assert _committed(mock_broker) == {0: 3, 1: 3, 2: 3}
+    assert committed(mock_broker) == {0: 3, 1: 3, 2: 3}
 
 
 def test_a_restart_with_an_instance_id_keeps_its_partitions(
@@ -427,8 +399,8 @@ def test_a_restart_with_an_instance_id_keeps_its_partitions(
         assert found is not None
         return {each.epoch: sum(map(len, each.target.values())) for each in found.members.values()}
 
-    _produce(mock_broker, 9)
-    query = begin(kafka_group_id="g", kafka_group_instance_id="one")
+    produce(mock_broker, 9)
+    query = begin(kafka_group_id="g", ownership="shared", kafka_group_instance_id="one")
     query.run()
     [epoch] = target()
     query.runner.close()

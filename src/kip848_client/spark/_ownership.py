@@ -1,0 +1,60 @@
+"""Which ownership wrote a checkpoint, and whether a query may go on with it. Pure.
+
+The two kinds of ownership keep different things in a checkpoint: ``exclusive`` has a position for
+each partition, ``shared`` has the last batch, and its group has the positions. A query that takes
+one for the other reads partitions again from their first record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from kip848_client._partition_names import shown
+from kip848_client._types import TopicPartition
+from kip848_client.errors import ConfigError
+from kip848_client.spark._manifest import Manifest
+
+if TYPE_CHECKING:
+    from kip848_client.spark._options import SourceOptions
+
+__all__ = ["check_ownership", "check_positions"]
+
+_NEW: Final = "with a new checkpointLocation the query begins where its group is"
+
+
+def check_ownership(kept: Manifest, options: SourceOptions) -> None:
+    """Raises ``ConfigError`` when another ownership wrote the checkpoint, or when an older version
+    of this package did and the options leave open which one it was."""
+    mine = options.ownership
+    if kept.ownership is not None and kept.ownership != mine:
+        default = "" if options.says_ownership else ", the default"
+        raise ConfigError(
+            f"the checkpoint was written with ownership={kept.ownership}, and this query runs with "
+            f"ownership={mine}{default}: it would not go on where the last run stopped. Set "
+            f"ownership={kept.ownership} to go on; {_NEW}"
+        )
+    if kept.ownership is None and options.group_id is not None and not options.says_ownership:
+        raise ConfigError(
+            "the checkpoint was written by an older version, in which a stream with kafka.group.id "
+            "ran with ownership=shared unless its options said otherwise. The default is "
+            "ownership=exclusive now. Set ownership=shared to go on as before, or "
+            "ownership=exclusive if the query ran with that"
+        )
+
+
+def check_positions(
+    kept: Manifest, options: SourceOptions, partitions: Iterable[TopicPartition]
+) -> None:
+    """For a query with ``ownership=exclusive`` and the checkpoint of an older version: raises
+    ``ConfigError`` when it lacks one of these partitions. Such a checkpoint may be one of
+    ``ownership=shared``, with the partitions of one batch only."""
+    if kept.ownership is not None or options.group_id is None:
+        return
+    missing = sorted(set(partitions).difference(kept.ranges))
+    if missing:
+        raise ConfigError(
+            f"the checkpoint was written by an older version and has no position for "
+            f"{shown(missing[0])}: ownership=exclusive would read it from its first record. If the "
+            f"query ran with ownership=shared, set that to go on; {_NEW}"
+        )
