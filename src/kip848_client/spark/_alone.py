@@ -78,7 +78,8 @@ class ExclusiveRunner(SourceRunner):
             self._done = batch.ends
 
     async def _tell(self) -> None:
-        news = {tp: end for tp, end in self._done.items() if self._told.get(tp) != end}
+        done = self._done  # another batch may be done before this commit is
+        news = {tp: end for tp, end in done.items() if self._told.get(tp) != end}
         if self._options.group_id is None or not news:
             return
         cluster = await self._connected()
@@ -92,7 +93,7 @@ class ExclusiveRunner(SourceRunner):
                 _BESIDE_MEMBERS if isinstance(err.__cause__, UnknownMemberId) else "",
             )
         else:
-            self._told = self._done
+            self._told = done
 
     def _is_busy(self) -> bool:
         return self._in_hand is not None

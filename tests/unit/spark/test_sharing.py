@@ -47,6 +47,15 @@ def test_what_spark_has_is_committed_and_nothing_before() -> None:
     assert sharing.to_commit == {}
 
 
+def test_a_commit_that_ends_late_does_not_stand_for_the_next_batch() -> None:
+    sharing = _member(a0=0)
+    first = sharing.next(Manifest(0), _SEEN, 10, 0)
+    sharing.done(first)
+    sharing.done(sharing.next(first, _SEEN, 10, 0))
+    sharing.committed({_A0: 10})
+    assert sharing.to_commit == {_A0: 20}
+
+
 def test_a_partition_that_is_asked_back_is_free_when_its_batch_is_done() -> None:
     sharing = _member(a0=0, a1=0, a2=100)
     batch = sharing.next(Manifest(0), _SEEN, None, 0)
