@@ -13,6 +13,7 @@ from kip848_client.errors import ConfigError
 __all__ = ["own_assignors"]
 
 _SETTING: Final = "group.consumer.assignors"
+_HIGHEST_VERSION: Final = 32767
 
 
 def own_assignors(
@@ -57,10 +58,22 @@ def _loaded(path: str) -> object:
         raise ConfigError(f"{_SETTING}: {path!r}: {type(err).__name__}: {err}") from err
 
 
+def _is_version(value: object) -> bool:
+    return type(value) is int and 0 <= value <= _HIGHEST_VERSION
+
+
 def _checked(assignor: Any, where: str) -> Assignor:
     name = getattr(assignor, "name", None)
     if not isinstance(name, str) or not name.strip() or set(name) & set(",:"):
         raise ConfigError(f"{where}: its name is {name!r}; expected a text without comma and colon")
     if not callable(getattr(assignor, "assign", None)):
         raise ConfigError(f"{where}: expected an object with a method assign(group, topics)")
+    lowest, highest = (
+        getattr(assignor, each, 0) for each in ("minimum_version", "maximum_version")
+    )
+    if not (_is_version(lowest) and _is_version(highest) and lowest <= highest):
+        raise ConfigError(
+            f"{where}: minimum_version = {lowest!r}, maximum_version = {highest!r}; expected two "
+            f"integers from 0 to {_HIGHEST_VERSION}, the lower one first"
+        )
     return assignor  # type: ignore[no-any-return]  # its parts were just looked at

@@ -66,6 +66,9 @@ class TopicMetadata:
 
     name: str
     partition_count: int
+    racks: Mapping[int, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """Partition -> the racks that have a replica of it (KIP-392). Given to assignors of a user's
+    own only; empty when no broker has a rack. Kafka's own assignors do not look at racks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,18 @@ class Assignor(Protocol):
     def name(self) -> str:
         """The name that members ask for in ServerAssignor of ConsumerGroupHeartbeat."""
         ...
+
+    @property
+    def minimum_version(self) -> int:
+        """The lowest version of this assignor that it can stand in for, 0 to 32767. A class that
+        inherits from ``Assignor`` and does not say gets 0. No request carries it: members ask for a
+        server-side assignor by its name alone."""
+        return 0
+
+    @property
+    def maximum_version(self) -> int:
+        """The highest one, not below ``minimum_version``; 0 likewise."""
+        return 0
 
     def assign(self, group: GroupSpec, topics: Mapping[TopicId, TopicMetadata]) -> Assignment:
         """Compute the target of every member.

@@ -16,6 +16,7 @@ from kip848_client.assignors._draft import same_partitions
 from kip848_client.assignors._java_order import table_order, table_size_for, topic_spread, utf16_key
 from kip848_client.assignors._spec import (
     Assignment,
+    Assignor,
     AssignorError,
     GroupSpec,
     MemberSpec,
@@ -27,7 +28,7 @@ from kip848_client.assignors._spec import (
 __all__ = ["RangeAssignor"]
 
 
-class RangeAssignor:
+class RangeAssignor(Assignor):
     """Kafka's ``range`` assignor (4.0 to 4.4)."""
 
     __slots__ = ()

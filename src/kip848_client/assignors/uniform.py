@@ -8,14 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kip848_client._types import TopicId
-from kip848_client.assignors._spec import Assignment, GroupSpec, SubscriptionType, TopicMetadata
+from kip848_client.assignors._spec import (
+    Assignment,
+    Assignor,
+    GroupSpec,
+    SubscriptionType,
+    TopicMetadata,
+)
 from kip848_client.assignors._uniform_heterogeneous import assign_heterogeneous
 from kip848_client.assignors._uniform_homogeneous import assign_homogeneous
 
 __all__ = ["UniformAssignor"]
 
 
-class UniformAssignor:
+class UniformAssignor(Assignor):
     """Kafka's ``uniform`` assignor (4.0.1 to 4.4)."""
 
     __slots__ = ()

@@ -24,7 +24,7 @@ from kip848_client.assignors import (
     subscription_type,
 )
 from kip848_client.error_codes import ErrorCode
-from mock_coordinator.core.groups.assignment.own_assignors import OwnAssignorFailed
+from mock_coordinator.core.groups.assignment.own_assignors import OwnAssignor, OwnAssignorFailed
 from mock_coordinator.core.groups.assignment.subscriptions import (
     prospective_regexes,
     prospective_topics,
@@ -42,6 +42,7 @@ from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.state.environment import Environment
 from mock_coordinator.core.groups.state.member import Member
 from mock_coordinator.core.refused import Refused
+from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = [
     "Sender",
@@ -116,8 +117,9 @@ def compute_target(
     looks at it again only when the heartbeat moves the group epoch or checks the topics.
     Raises ``Refused`` UNKNOWN_SERVER_ERROR when the assignor fails.
     """
-    spec, topics = _Specs(env, group, sender).build(counts_sender=counts_sender)
+    spec = _Specs(env, group, sender).build(counts_sender=counts_sender)
     assignor = env.assignors[elected_assignor(env, group, sender)]
+    topics = _topics(env.catalog, with_racks=isinstance(assignor, OwnAssignor))
     try:
         result = assignor.assign(spec, topics).members
     except OwnAssignorFailed as err:
@@ -147,8 +149,8 @@ class _Specs:
         self._sender = sender
         self._seen: dict[tuple[tuple[str, ...], str], tuple[tuple[TopicId, ...], int]] = {}
 
-    def build(self, *, counts_sender: bool) -> tuple[GroupSpec, dict[TopicId, TopicMetadata]]:
-        """All members in member order, and every topic that one of them subscribes to."""
+    def build(self, *, counts_sender: bool) -> GroupSpec:
+        """All members in member order."""
         group, sender = self._group, self._sender
         joining = MemberId(sender.after.member_id)
         order = member_order(
@@ -174,7 +176,7 @@ class _Specs:
                 prospective_topics(group, old, new),
                 prospective_regexes(group, old, new).values(),
             )
-        return GroupSpec(members, kind), self._topics()
+        return GroupSpec(members, kind)
 
     def _spec(
         self, member: Member, target: Partitions, names: Iterable[str] | None = None
@@ -201,8 +203,16 @@ class _Specs:
             self._seen[key] = found
         return found
 
-    def _topics(self) -> dict[TopicId, TopicMetadata]:
-        return {
-            topic.topic_id: TopicMetadata(topic.name, topic.partitions)
-            for topic in self._env.catalog.topics.values()
-        }
+
+def _topics(catalog: Catalog, *, with_racks: bool) -> dict[TopicId, TopicMetadata]:
+    """All topics. Racks are looked up for an assignor of a user's own: no other one reads them."""
+    found: dict[TopicId, TopicMetadata] = {}
+    for topic in catalog.topics.values():
+        racks = catalog.racks_of(topic) if with_racks else ()
+        found[topic.topic_id] = TopicMetadata(
+            topic.name,
+            topic.partitions,
+            # fewer entries than partitions are repeated
+            {i: frozenset(racks[i % len(racks)]) for i in range(topic.partitions if racks else 0)},
+        )
+    return found

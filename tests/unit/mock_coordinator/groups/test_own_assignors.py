@@ -11,14 +11,16 @@ from kip848_client._types import MemberId, TopicId
 from kip848_client.assignors import (
     NO_PARTITIONS,
     Assignment,
+    Assignor,
     AssignorError,
     GroupSpec,
+    RangeAssignor,
     TopicMetadata,
 )
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import ConfigError
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from mock_coordinator import MockBroker
+from mock_coordinator import MockBroker, MockCluster
 
 Topics = Mapping[TopicId, TopicMetadata]
 
@@ -62,11 +64,17 @@ def broker(**options: Any) -> MockBroker:
     return MockBroker(topics={"t": 4}, listen=False, profile="4.2", **options)
 
 
-def join(at: MockBroker, assignor: str | None = None, member_id: str = "m") -> Any:
+def join(
+    at: MockBroker,
+    assignor: str | None = None,
+    member_id: str = "m",
+    rack: str | None = None,
+) -> Any:
     return at.connect().ask(
         ConsumerGroupHeartbeatRequest(
             group_id="g",
             member_id=member_id,
+            rack_id=rack,
             rebalance_timeout_ms=60_000,
             subscribed_topic_names=("t",),
             topic_partitions=(),
@@ -122,6 +130,69 @@ def test_where_it_fails_the_heartbeat_is_refused_with_the_reason(how: str, reaso
     assert join(at, "mine").error_code == 0
 
 
+class Versioned(Mine):
+    minimum_version: Any = 0
+    maximum_version: Any = 3
+
+    def __init__(self, **versions: Any) -> None:
+        self.__dict__.update(versions)
+
+
+def test_an_assignor_may_say_its_versions() -> None:
+    assert join(broker(assignors=[Versioned()]), "mine").error_code == 0
+    assert (RangeAssignor().minimum_version, RangeAssignor().maximum_version) == (0, 0)
+
+
+class NearReplicas(Assignor):
+    """Each partition to a member in a rack of its replicas."""
+
+    name = "near"
+
+    def __init__(self) -> None:
+        self.seen: list[TopicMetadata] = []
+
+    def assign(self, group: GroupSpec, topics: Topics) -> Assignment:
+        given: dict[MemberId, dict[TopicId, tuple[int, ...]]] = {}
+        for topic_id in next(iter(group.members.values())).topic_ids:
+            topic = topics[topic_id]
+            self.seen.append(topic)
+            for partition, racks in topic.racks.items():
+                near = [each for each, spec in group.members.items() if spec.rack_id in racks]
+                had = given.setdefault((near or [*group.members])[0], {})
+                had[topic_id] = (*had.get(topic_id, ()), partition)
+        return Assignment(given)
+
+
+@pytest.mark.parametrize("profile", ["4.0", "4.2"])
+def test_it_places_partitions_by_rack(profile: str) -> None:
+    """Three brokers in three racks, one replica each: a partition lives in one rack alone."""
+    mine = NearReplicas()
+    at = MockCluster(
+        brokers=3,
+        racks=["east", "west", "south"],
+        listen=False,
+        profile=profile,
+        assignors=[mine],
+    )
+    at.create_topic("t", 6, replication_factor=1)
+    at.move_coordinator("g", 1)
+    for rack in ("east", "west", "south"):
+        assert join(at, "near", f"in-{rack}", rack).error_code == 0
+    group = at.snapshot("g")
+    assert group is not None
+    for node in at.nodes:
+        lives = [each for each in range(6) if at.leader_of("t", each) == node.node_id]
+        assert len(lives) == 2
+        assert [*group.members[f"in-{node.rack}"].target.values()] == [tuple(lives)]
+    assert all(len(topic.racks) == 6 for topic in mine.seen)
+
+
+def test_without_racks_an_assignor_sees_none() -> None:
+    mine = NearReplicas()
+    assert join(broker(assignors=[mine]), "near").error_code == 0
+    assert [dict(topic.racks) for topic in mine.seen] == [{}]
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -131,6 +202,11 @@ def test_where_it_fails_the_heartbeat_is_refused_with_the_reason(how: str, reaso
         ({"config": {"group.consumer.assignors": f"{__name__}:Nobody"}}, "AttributeError"),
         ({"config": {"group.consumer.assignors": f"{__name__}:broker"}}, "its name is None"),
         ({"config": {"group.consumer.assignors": "mine"}}, "none of uniform, range"),
+        ({"assignors": [Versioned(minimum_version=4)]}, "minimum_version = 4, maximum_version = 3"),
+        ({"assignors": [Versioned(minimum_version=-1)]}, "from 0 to 32767"),
+        ({"assignors": [Versioned(maximum_version="3")]}, "maximum_version = '3'"),
+        ({"assignors": [Versioned(maximum_version=True)]}, "maximum_version = True"),
+        ({"assignors": [Versioned(maximum_version=40_000)]}, "from 0 to 32767"),
     ],
 )
 def test_what_cannot_be_meant_is_said_at_once(options: dict[str, Any], problem: str) -> None:
