@@ -17,6 +17,7 @@ from kip848_client import (
     LocalProtocolError,
     Producer,
 )
+from kip848_client.worker import Worker
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(20)]
 
@@ -132,3 +133,56 @@ async def test_an_admin_whose_start_is_cancelled() -> None:
             await starting
         with pytest.raises(LocalProtocolError, match="was stopped before"):
             await admin.start()
+
+
+def _of_kind(kind: str, address: str) -> Any:
+    consumer: dict[str, Any] = {"bootstrap_servers": address, "group_id": "g"}
+    if kind == "consumer":
+        return Consumer("orders", **consumer)
+    if kind == "producer":
+        return Producer(bootstrap_servers=address)
+    if kind == "admin":
+        return Admin(bootstrap_servers=address)
+    if kind == "worker":
+        return Worker(
+            {"a": 1}, _Idle(), bootstrap_servers=address, group_id="w", rest_advertised_url="u"
+        )
+    return ExactlyOnceProcessor(
+        "orders",
+        lambda _: None,
+        consumer=Consumer(**consumer, enable_auto_commit=False, isolation_level="read_committed"),
+        producer=Producer(bootstrap_servers=address, transactional_id="t"),
+    )
+
+
+class _Idle:
+    """A listener that starts nothing."""
+
+    on_assigned = on_revoked = on_lost = lambda _self, _items: None
+
+
+@pytest.mark.parametrize("kind", ["consumer", "producer", "admin", "worker", "processor"])
+async def test_a_start_that_is_cancelled_while_another_task_stops_the_client(kind: str) -> None:
+    """A cancellation that is swallowed makes a task group go on, or raise two errors."""
+    async with silent() as (address, came):
+        client = _of_kind(kind, address)
+        starting = asyncio.create_task(client.start())
+        await came.wait()
+        stopping = asyncio.create_task(client.stop())
+        await asyncio.sleep(0)
+        starting.cancel()
+        await asyncio.wait([starting, stopping], timeout=10)
+        assert starting.cancelled()
+        assert stopping.done()
+        assert stopping.exception() is None
+
+
+@pytest.mark.parametrize("kind", ["consumer", "producer", "admin", "worker"])
+async def test_a_start_is_not_cancelled_by_a_stop(kind: str) -> None:
+    async with silent() as (address, came):
+        client = _of_kind(kind, address)
+        starting = asyncio.create_task(client.start())
+        await came.wait()
+        await client.stop()
+        with pytest.raises((ConsumerClosed, LocalProtocolError), match="stopped"):
+            await starting

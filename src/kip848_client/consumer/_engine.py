@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup
 from kip848_client._aiokafka._transport import protocol_unsupported
 from kip848_client._clock import LoopClock
 from kip848_client._driver._backoff import Backoff
-from kip848_client._driver._closing import Closing
+from kip848_client._driver._closing import Closing, until_open
 from kip848_client._driver._membership import new_member_id
 from kip848_client._driver._parts import recovery
 from kip848_client._driver._topics import TopicDirectory
@@ -239,11 +239,7 @@ class Engine(Generic[K, V]):
         ``ConsumerClosed`` when ``stop`` was called meanwhile."""
         if self._closing is None:
             self._opening = asyncio.get_running_loop().create_task(self._open(topics))
-            try:
-                await self._opening
-            except asyncio.CancelledError:
-                if self._closing is None:
-                    raise
+            await until_open(self._opening, lambda: self._closing is not None)
         if self._closing is not None:
             raise ConsumerClosed("the consumer was stopped while it started; create a new one")
 

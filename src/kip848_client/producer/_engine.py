@@ -16,7 +16,7 @@ from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._chance import CHANCE
 from kip848_client._clock import LoopClock
 from kip848_client._driver._backoff import Backoff, jittered
-from kip848_client._driver._closing import Closing
+from kip848_client._driver._closing import Closing, until_open
 from kip848_client._driver._parts import connection_options, recovery
 from kip848_client._driver._topics import TopicDirectory
 from kip848_client._ports import Clock
@@ -189,12 +189,7 @@ class Engine:
     async def open(self) -> None:
         """Connect, and with a transactional id become the one producer that has it."""
         self._opening = self.loop.create_task(self._open())
-        try:
-            await self._opening
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if self._closing is None or (task is not None and task.cancelling()):
-                raise
+        await until_open(self._opening, lambda: self.is_closing)
         if self._closing is not None:
             raise LocalProtocolError("the producer was stopped while it started; make a new one")
 
