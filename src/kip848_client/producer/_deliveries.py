@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from kip848_client._partition_names import shown
 from kip848_client._types import TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.producing import BatchDone, BatchFailed, BatchSplit
 
 __all__ = ["Deliveries", "OnItsWay", "Receipts", "RecordMetadata"]
+
+_log = logging.getLogger("kip848_client")
 
 _CREATE_TIME: Final = 0
 _LOG_APPEND_TIME: Final = 1
@@ -68,14 +72,22 @@ class OnItsWay:
 
 
 class Deliveries:
-    """All batches that are not done. ``is_silent``: errors are told by other means, too, so that
-    a future that nobody looks at is no reason for a warning. After ``end`` there are none, whatever
-    is told of them. ``receipts``: see there."""
+    """All batches that are not done. After ``end`` there are none, whatever is told of them.
 
-    def __init__(self, *, is_silent: bool, receipts: Receipts) -> None:
+    A record that fails while nothing awaits its future is logged, one line for all of a partition,
+    instead of a traceback by asyncio for each. ``is_silent``: it is not, because the transaction
+    fails with it. ``receipts``: see there. ``fields`` go with each line of the log."""
+
+    def __init__(
+        self, *, is_silent: bool, receipts: Receipts, fields: Mapping[str, object] | None = None
+    ) -> None:
         self.batches: dict[int, OnItsWay] = {}
         self._is_silent = is_silent
         self._receipts = receipts
+        self._fields = dict(fields or {})
+        self._unheard: dict[tuple[TopicPartition, type], tuple[int, BaseException]] = {}
+        """Records that have failed in this turn of the loop, and that nothing awaits: how many by
+        partition and kind of error, and the first error."""
 
     def done(self, told: BatchDone) -> None:
         """The records of a batch are in the log."""
@@ -104,7 +116,7 @@ class Deliveries:
         error = made(told.error)
         for row, future in enumerate(batch.futures):
             culprit = told.culprits.get(row)
-            self._fail(future, error if culprit is None else made(culprit))
+            self._fail(batch.tp, future, error if culprit is None else made(culprit))
 
     def split(self, told: BatchSplit) -> None:
         """The records of a batch are in others from now on."""
@@ -125,11 +137,32 @@ class Deliveries:
         made = self._receipts.error(error)
         for batch in batches:
             for future in batch.futures:
-                self._fail(future, made)
+                self._fail(batch.tp, future, made)
+        self._tell()
 
-    def _fail(self, future: asyncio.Future[RecordMetadata] | None, error: BaseException) -> None:
+    def _fail(
+        self,
+        tp: TopicPartition,
+        future: asyncio.Future[RecordMetadata] | None,
+        error: BaseException,
+    ) -> None:
         if future is None or future.done():
             return
+        is_awaited = bool(future._callbacks)  # noqa: SLF001 - nothing else tells
         future.set_exception(error)
-        if self._is_silent:
-            future.exception()
+        if is_awaited and not self._is_silent:
+            return
+        future.exception()  # else asyncio logs it, too
+        if not self._is_silent:
+            if not self._unheard:
+                future.get_loop().call_soon(self._tell)
+            count, first = self._unheard.get((tp, type(error)), (0, error))
+            self._unheard[tp, type(error)] = count + 1, first
+
+    def _tell(self) -> None:
+        unheard, self._unheard = self._unheard, {}
+        for (tp, _), (count, error) in unheard.items():
+            what = "a record" if count == 1 else f"{count} records"
+            text = "%s of %s failed, and no task awaits what send() returned: %s: %s"
+            fields = {**self._fields, "topic": tp.topic, "partition": tp.partition}
+            _log.error(text, what, shown(tp), type(error).__name__, error, extra=fields)

@@ -70,7 +70,9 @@ class Producing:
         self.meter: Final = meter
         """What measures, if anything is measured."""
         self.clock: Final = clock
-        self.deliveries: Final = Deliveries(is_silent=is_transactional, receipts=receipts)
+        self.deliveries: Final = Deliveries(
+            is_silent=is_transactional, receipts=receipts, fields=fields
+        )
         self._topics = topics
         self._loop = asyncio.get_running_loop()
         self._requests = Requests(network, self.post)

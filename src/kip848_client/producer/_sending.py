@@ -118,7 +118,7 @@ class Sending:
             tp = self._chosen(route, key, partition)
             if tp.partition >= len(route.partitions):
                 await self._find(tp)
-        time_ms = int(time.time() * 1000) if timestamp_ms is None else _checked_time(timestamp_ms)
+        time_ms = _now_ms() if timestamp_ms is None else _checked_time(timestamp_ms)
         if is_open is not None:
             is_open()
         if transaction != self.transaction:
@@ -159,7 +159,7 @@ class Sending:
         if route is None:
             return False
         tp = route.of(key)
-        time_ms = int(time.time() * 1000) if timestamp_ms is None else _checked_time(timestamp_ms)
+        time_ms = _now_ms() if timestamp_ms is None else _checked_time(timestamp_ms)
         number = self._add(tp, time_ms, key, value, _NO_HEADERS)
         if number is None:
             return False
@@ -344,6 +344,17 @@ def _too_late() -> LocalProtocolError:
         "the transaction in which this was sent is over; the record waited for a serializer, for "
         "metadata or for room until after its end"
     )
+
+
+def _now_ms() -> int:
+    """By the machine's clock. Raises ``LocalProtocolError`` before 1970, where Java raises, too."""
+    now_ms = int(time.time() * 1000)
+    if now_ms < 0:
+        raise LocalProtocolError(
+            "the clock of this machine is before 1970, and a record's timestamp cannot be "
+            "negative: set the clock, or give each record a timestamp_ms"
+        )
+    return now_ms
 
 
 def checked_serializer(function: object, name: str) -> Any:

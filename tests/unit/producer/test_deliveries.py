@@ -169,12 +169,46 @@ async def test_at_the_end_everybody_is_told_and_what_comes_later_changes_nothing
 
 
 @pytest.mark.parametrize("is_silent", [True, False])
-async def test_whether_a_failure_that_nobody_looks_at_is_reported(*, is_silent: bool) -> None:
-    """By the loop, as Python does. In a transaction the commit tells."""
+async def test_failures_that_no_task_awaits_are_one_line_by_partition(
+    caplog: pytest.LogCaptureFixture, *, is_silent: bool
+) -> None:
+    """In a transaction the commit tells. asyncio would log a traceback for each record."""
     said: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))
-    deliveries = with_batch(1, is_silent=is_silent)
-    deliveries.failed(failed(1, error()))
+    deliveries = with_batch(2, is_silent=is_silent)
+    add(deliveries, 2, 1)
+    deliveries.failed(failed(1, error("too late")))
+    deliveries.failed(failed(2, error("too late as well")))
+    await asyncio.sleep(0)
     gc.collect()
     await asyncio.sleep(0)
-    assert len(said) == (0 if is_silent else 1)
+    assert not said
+    lines = [(each.levelname, each.getMessage(), vars(each)["topic"]) for each in caplog.records]
+    text = "3 records of t-3 failed, and no task awaits what send() returned: DeliveryTimedOut: "
+    assert lines == ([] if is_silent else [("ERROR", text + "too late", "t")])
+
+
+async def test_failures_that_a_task_awaits_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    deliveries = with_batch(1, is_silent=False)
+    (future,) = futures_of(deliveries)
+    waiting = asyncio.gather(future)
+    deliveries.failed(failed(1, error("too late")))
+    with pytest.raises(DeliveryTimedOut, match="too late"):
+        await waiting
+    assert not caplog.records
+
+
+async def test_what_is_under_way_at_the_end_is_logged_at_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The event loop may not have another turn."""
+    deliveries = with_batch(2, is_silent=False)
+    (first, _) = futures_of(deliveries)
+    deliveries.end(LocalProtocolError("the producer is closed"))
+    (line,) = caplog.records
+    assert line.getMessage() == (
+        "2 records of t-3 failed, and no task awaits what send() returned: LocalProtocolError: "
+        "the producer is closed"
+    )
+    with pytest.raises(LocalProtocolError):
+        await first

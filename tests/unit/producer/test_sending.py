@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from enum import Enum, StrEnum
 from typing import Any
@@ -97,6 +98,15 @@ class TestWhatUsersPass:
     async def test_times_that_are_none(self, plain: Offline, time_ms: Any) -> None:
         with pytest.raises(ConfigError, match="timestamp_ms is an int of ms since 1970"):
             await plain.producer.send("t", b"0", timestamp_ms=time_ms)
+
+    async def test_a_clock_before_1970(
+        self, plain: Offline, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(time, "time", lambda: -1.5)
+        with pytest.raises(LocalProtocolError, match="before 1970"):
+            await plain.producer.send("t", b"1")
+        await plain.producer.send_and_wait("t", b"2", timestamp_ms=7)
+        assert [each.value for each in plain.broker.records("t")] == [b"2"]
 
     async def test_times(self, plain: Offline) -> None:
         producer = plain.producer
