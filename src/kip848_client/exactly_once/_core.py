@@ -45,7 +45,7 @@ from kip848_client.exactly_once._model import Portion, ProcessorSettings, State
 from kip848_client.exactly_once._overruns import Overruns
 from kip848_client.exactly_once._progress import Progress
 from kip848_client.exactly_once._unsendable import Unsendable
-from kip848_client.exactly_once._verdicts import Verdict, overran, verdict
+from kip848_client.exactly_once._verdicts import Verdict, is_of_the_record, overran, verdict
 
 __all__ = ["ProcessorCore"]
 
@@ -266,7 +266,7 @@ class ProcessorCore:
 
     def _function_failed(self, work: _Work, event: ev.FunctionFailed) -> None:
         tp, first, end, in_all = work.portion
-        if not self._settings.dead_letters:
+        if not self._settings.dead_letters or not is_of_the_record(event.error):
             self._error = self._error or event.error
             self._harmed(event.error)
             return

@@ -16,6 +16,7 @@ from kip848_client._arguments import (
 from kip848_client._clock import LoopClock
 from kip848_client._driver._backoff import jittered
 from kip848_client._driver._closing import Closing
+from kip848_client._driver._signals import checked_signals, on_first_signal
 from kip848_client._shown import shown
 from kip848_client.consumer import Consumer
 from kip848_client.errors import ConfigError, Kip848Error, LocalProtocolError
@@ -152,7 +153,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
         if self._dead_letter_topic in self._topics:
             raise ConfigError(f"{dead_letter_topic} is read by the processor: take another topic")
         self._running: Running | None = None
-        self._is_started = self._is_stopped = False
+        self._is_started = self._is_stopped = self._is_stop_requested = False
         self._has_run = False
         self._closing: Closing | None = None
         self._close_by_s = 0.0
@@ -234,9 +235,14 @@ class ExactlyOnceProcessor(Generic[K, V]):
             revocation_patience_ms=self._consumer.config.callback_timeout_ms // 2,
         )
 
-    async def run(self) -> None:
-        """Process until ``stop`` is called, then return; or until an error ends it, and raise that.
-        It can be called once.
+    async def run(self, *, stop_on: Iterable[int] = ()) -> None:
+        """Process until ``stop`` or ``request_stop`` is called, then return; or until an error ends
+        it, and raise that. It can be called once.
+
+        ``stop_on``: signals that call ``request_stop``, as in ``(signal.SIGTERM, signal.SIGINT)``.
+        The first one does; a second one does what it did before ``run``. A handler that you have
+        set by ``loop.add_signal_handler`` for one of them is replaced: call ``request_stop`` in it
+        instead.
 
         Transactions that fail are repeated, after a pause, whatever brokers, leaders and the group
         do; each is logged. Raised is what repeating does not help: what the function raised
@@ -250,18 +256,33 @@ class ExactlyOnceProcessor(Generic[K, V]):
         producer has failed, before the last commit was answered.
 
         When it is cancelled, the open transaction is aborted by ``stop``. Then, and after an error,
-        the records of it are read again by whoever gets the partitions.
+        the member that gets the partitions reads its records again. Raises ``ConfigError`` for what
+        is not a signal, and ``LocalProtocolError`` where signals cannot be handled, as in threads.
         """
+        signals = checked_signals(stop_on)
         running = self._running
         if running is None:
             raise LocalProtocolError("the processor is not started; start() it, or use async with")
         running.check_loop()
         if self._has_run:
             raise LocalProtocolError("a processor can be run once; make a new one")
-        if self._closing is not None:
+        if self._closing is not None or self._is_stop_requested:
             return  # a signal may come before
-        self._has_run = True
-        await running.run()
+        with on_first_signal(signals, self.request_stop):
+            self._has_run = True
+            await running.run()
+
+    def request_stop(self) -> None:
+        """Let ``run`` return soon: the function finishes the record (or batch) that it has, and the
+        transaction is committed, or aborted after 15 s. Returns at once.
+
+        Call it from a signal handler, from any thread, from the function, before ``run`` or twice.
+        When ``run`` has returned, call ``stop`` or leave the block, which leaves the group and
+        disconnects. Raises nothing.
+        """
+        self._is_stop_requested = True
+        if self._running is not None:
+            self._running.stop_soon(int(_STOP_TIMEOUT_MS * _PROCESSING_SHARE))
 
     async def stop(self, *, timeout_ms: int | None = None) -> None:
         """Let the function finish the record (or batch) that it has, commit, let ``run`` return,

@@ -101,6 +101,15 @@ class Running:
         """Let ``run`` end, at the latest at the deadline."""
         self._steps.post(ev.StopRequested(deadline_ms))
 
+    def stop_soon(self, within_ms: int) -> None:
+        """The same, from a signal handler or another thread."""
+
+        def stop() -> None:
+            self.stop(self._clock.now_ms() + within_ms)
+
+        with suppress(RuntimeError):  # the loop is closed, and so nothing runs
+            self._loop.call_soon_threadsafe(stop)
+
     def _step(self, event: ev.Event) -> None:
         for command in self._core.step(self._clock.now_ms(), event):
             self._perform(command)

@@ -21,7 +21,7 @@ from kip848_client.errors import (
     TransportError,
 )
 
-__all__ = ["Verdict", "overran", "verdict"]
+__all__ = ["Verdict", "is_of_the_record", "overran", "verdict"]
 
 
 class Verdict(Enum):
@@ -77,6 +77,8 @@ def verdict(error: Exception) -> Verdict:
             return _of_harm(error.cause)
         case RecordTooLarge() | ConfigError():
             return Verdict.POISON
+        case MemoryError():
+            return Verdict.GIVE_UP
         case TransportError():
             return Verdict.AGAIN
         case SchemaUnavailable():  # else the records to come would be alike
@@ -85,6 +87,12 @@ def verdict(error: Exception) -> Verdict:
             return Verdict.GIVE_UP
         case _:
             return Verdict.POISON  # what a serializer raises
+
+
+def is_of_the_record(error: Exception) -> bool:
+    """Whether ``error``, which the function raised, is about the record that it had. That the
+    process has no memory left is not: the records to come would be dead letters, too."""
+    return not isinstance(error, MemoryError)
 
 
 def overran(error: BaseException | None) -> bool:

@@ -20,7 +20,7 @@ from kip848_client.exactly_once import _commands as do
 from kip848_client.exactly_once import _events as ev
 from kip848_client.exactly_once._dead_letters import dead_letter_headers
 from kip848_client.exactly_once._records import ProducerRecord, outputs_of
-from kip848_client.exactly_once._verdicts import Verdict, verdict
+from kip848_client.exactly_once._verdicts import Verdict, is_of_the_record, verdict
 from kip848_client.producer import Producer
 from kip848_client.records import Record
 
@@ -166,7 +166,7 @@ class Working:
     ) -> ev.FunctionFailed:
         """The function has failed."""
         told = self._told(error, "the function")
-        if self._dead_letter_topic is None:  # it will be raised
+        if self._dead_letter_topic is None or not is_of_the_record(told):  # it will be raised
             _note(told, first, last)
         return ev.FunctionFailed(number, first.offset, last.offset + 1, records, told)
 

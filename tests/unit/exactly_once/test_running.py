@@ -94,8 +94,10 @@ def _row(offset: int) -> Rec:
 
 def _running(
     log: Log,
-    function: Callable[[Rec], Any],
+    function: Callable[[Any], Any],
     dead_letters: str | None = None,
+    *,
+    batch: bool = False,
     **settings: Any,
 ) -> Running:
     core = ProcessorCore(
@@ -109,7 +111,7 @@ def _running(
         core,
         cast("Consumer[Any, Any]", log),
         producer,
-        Working(function, producer, batch=False, dead_letter_topic=dead_letters),
+        Working(function, producer, batch=batch, dead_letter_topic=dead_letters),
         LoopClock(asyncio.get_running_loop()),
     )
 
@@ -199,6 +201,38 @@ async def test_a_partition_that_is_lost_before_its_dead_letters_are_sent(
     await until(lambda: log.committed == 3)
     await _stopped(running, task)
     assert log.written == [b"0", b"2"]
+
+
+@pytest.mark.parametrize("batch", [False, True])
+async def test_a_process_without_memory_left_ends_and_writes_no_dead_letter(batch: bool) -> None:
+    """The records behind would be dead letters, too, and nothing is wrong with them."""
+    log = Log(3)
+
+    def function(given: Any) -> list[ProducerRecord]:
+        records: list[Rec] = given if batch else [given]
+        if any(each.value == b"1" for each in records):
+            raise MemoryError
+        return [_copy(each) for each in records]
+
+    running = _running(log, function, "dead", batch=batch)
+    with pytest.raises(MemoryError) as raised:
+        await running.run()
+    (note,) = raised.value.__notes__
+    assert note == f"while processing t-0 at offset{'s 0 to 2' if batch else ' 1'}"
+    assert not log.dead
+    assert (log.written, log.committed) == ([], 0)
+
+
+async def test_a_serializer_without_memory_left_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Log(3)
+
+    def put(*_: object) -> bool:
+        raise MemoryError
+
+    monkeypatch.setattr(log, "put", put)
+    with pytest.raises(MemoryError):
+        await _running(log, _copy, "dead").run()
+    assert not log.dead
 
 
 @pytest.mark.parametrize("turns", [1, 3])

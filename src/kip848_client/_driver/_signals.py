@@ -1,0 +1,65 @@
+"""Signals that end a run: the first one asks for the end, the next one does what it did before."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from typing import Any
+
+from kip848_client._shown import shown
+from kip848_client.errors import ConfigError, LocalProtocolError
+
+__all__ = ["checked_signals", "on_first_signal"]
+
+
+def checked_signals(given: object) -> tuple[signal.Signals, ...]:
+    """``stop_on`` of a call. Raises ``ConfigError``."""
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes):
+        raise ConfigError(f"stop_on = {shown(given)}: expected signals, as in (signal.SIGTERM,)")
+    found: list[signal.Signals] = []
+    for each in given:
+        try:
+            found.append(signal.Signals(each))
+        except ValueError:
+            raise ConfigError(f"stop_on has {shown(each)}, which is not a signal") from None
+    return tuple(dict.fromkeys(found))
+
+
+@contextmanager
+def on_first_signal(signals: Iterable[signal.Signals], call: Callable[[], None]) -> Generator[None]:
+    """Call ``call`` in the running event loop when the first of these signals comes, once. Then,
+    and at the end of the block, all of them do again what they did before: a second Ctrl-C
+    interrupts what takes too long to stop. Raises ``LocalProtocolError`` where signals cannot be
+    handled.
+    """
+    loop = asyncio.get_running_loop()
+    before: dict[signal.Signals, Any] = {}
+
+    def put_back() -> None:
+        while before:
+            number, handler = before.popitem()
+            loop.remove_signal_handler(number)
+            if handler is not None:  # or it was not set from Python
+                signal.signal(number, handler)
+
+    def came() -> None:
+        put_back()
+        call()
+
+    try:
+        for number in signals:
+            handler = signal.getsignal(number)
+            try:
+                loop.add_signal_handler(number, came)
+            except (RuntimeError, ValueError, NotImplementedError) as err:
+                raise LocalProtocolError(
+                    f"{number.name} cannot be handled here ({err!r}): asyncio handles signals in "
+                    "the main thread, on Unix, and not all of them. Call request_stop() from a "
+                    "handler of your own"
+                ) from err
+            before[number] = handler
+        yield
+    finally:
+        put_back()
