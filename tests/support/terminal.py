@@ -134,6 +134,16 @@ class Terminal:
             select.select([self._ours], [], [], 0.1)
         raise AssertionError(f"{text!r} is not on the terminal:\n" + "\n".join(self.rows()))
 
+    def wait_for_change(self, within_s: float = 60) -> list[str]:
+        """What is to be seen when something was written, and then nothing for a moment."""
+        select.select([self._ours], [], [], within_s)
+        written = -1
+        while written != len(self._raw):
+            written = len(self._raw)
+            select.select([self._ours], [], [], 0.2)
+            self._look()
+        return self.rows()
+
     def wait(self, process: subprocess.Popen[bytes], within_s: float = 60) -> int:
         """The exit code of a program that ends by itself."""
         until = time.monotonic() + within_s

@@ -7,11 +7,12 @@ import re
 import unicodedata
 from typing import Final
 
-__all__ = ["cropped", "folded", "padded", "shortened", "width_of"]
+__all__ = ["cropped", "folded", "hanging", "padded", "shortened", "width_of"]
 
 _DOTS: Final = "\N{HORIZONTAL ELLIPSIS}"
-_GOOD_END: Final = re.compile(r"[,;\s](?=[^,;\s]*$)")
-"""After which a text is best broken: between topics, partitions and words."""
+_ENDS: Final = (re.compile(r"[,;\s](?=[^,;\s]*$)"), re.compile(r"[-._/:](?=[^-._/:]*$)"))
+"""After which a text is best broken: between topics, partitions and words, or between the parts of
+a name."""
 
 
 def width_of(text: str) -> int:
@@ -50,12 +51,22 @@ def folded(text: str, width: int) -> list[str]:
     lines: list[str] = []
     while width_of(text) > width:
         line = _head(text, width) or text[:1]
-        end = _GOOD_END.search(line)
-        if end is not None and end.end() > len(line) // 2:
-            line = line[: end.end()]
+        found = [end.end() for end in (pattern.search(line) for pattern in _ENDS) if end]
+        good = [end for end in found if end > len(line) // 2]
+        line = line[: good[0]] if good else line
         lines.append(line.rstrip())
         text = text[len(line) :]
     return [*lines, text]
+
+
+def hanging(text: str, width: int) -> list[str]:
+    """A line with its time, folded where it is too wide, its other lines set off."""
+    indent = len("  0.0 s  ")
+    first = folded(text, width)[0]
+    rest = text[len(first) :].lstrip()
+    if not rest:
+        return [first]
+    return [first, *(" " * indent + line for line in folded(rest, max(width - indent, 1)))]
 
 
 def _head(text: str, width: int) -> str:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
-__all__ = ["Child", "farewell", "say"]
+__all__ = ["Child", "farewell", "killed_with_parent", "say"]
 
 _FAREWELL_S: Final = 5.0
 _TOLD: Final = b"end\n"
@@ -23,9 +25,12 @@ _ORPHAN: Final = 3
 
 
 def say(message: dict[str, Any]) -> None:
-    """In the child: tell the parent."""
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
+    """In the child: tell the parent. Does not return where that is gone."""
+    try:
+        sys.stdout.write(json.dumps(message) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os._exit(_ORPHAN)
 
 
 async def farewell() -> None:
@@ -36,6 +41,18 @@ async def farewell() -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     if await reader.read() != _TOLD:
         os._exit(_ORPHAN)
+
+
+def killed_with_parent() -> None:
+    """In a child that leads a session of its own: kill it and all its processes when its standard
+    input ends, for which a thread waits."""
+
+    def wait() -> None:
+        while os.read(sys.stdin.fileno(), 1024):
+            pass
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=wait, name="parent", daemon=True).start()
 
 
 class Child:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from kip848_client._visible import visible
-from kip848_client.cli._cells import folded
+from kip848_client.cli._cells import folded, hanging
 from kip848_client.cli._tables import Table
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "prepare",
     "put",
     "put_error",
+    "put_hanging",
     "put_prose",
     "put_table",
     "size_of",
@@ -80,6 +81,13 @@ def put_prose(*lines: str) -> None:
     size = size_of(sys.stdout)
     for line in lines:
         put(*([line] if size is None else folded(visible(line), size.columns)))
+
+
+def put_hanging(line: str) -> None:
+    """Print a line that begins with its time: on a terminal, folded behind that. Raises
+    ``Unwritable``."""
+    size = size_of(sys.stdout)
+    put(*([line] if size is None else hanging(visible(line), size.columns)))
 
 
 def put_table(table: Table) -> None:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Generic, Protocol, TextIO, TypeVar
 
-from kip848_client.cli._cells import folded
+from kip848_client.cli._cells import folded, hanging
 from kip848_client.cli._live import Live, can_be_live, cut
 from kip848_client.cli._output import flush, put
 from kip848_client.cli._tables import Table
 
-__all__ = ["Screen", "ShownRow", "hanging"]
+__all__ = ["Screen", "ShownRow"]
 
 
 class ShownRow(Protocol):
@@ -93,13 +93,3 @@ class Screen(Generic[R]):
         table = cut(table, max(height - len(footer), 1))
         room = height - len(table) - len(footer) - 1
         return [*table, *footer, *(["", *news[-room:]] if room > 0 else ())]
-
-
-def hanging(text: str, width: int) -> list[str]:
-    """A line with its time, folded where it is too wide, its other lines set off."""
-    indent = len("  0.0 s  ")
-    first = folded(text, width)[0]
-    rest = text[len(first) :].lstrip()
-    if not rest:
-        return [first]
-    return [first, *(" " * indent + line for line in folded(rest, max(width - indent, 1)))]

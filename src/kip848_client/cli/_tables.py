@@ -45,6 +45,8 @@ class Form(Enum):
 
 _LEAST: Final = {Fit.SHORTENED: 11, Fit.FOLDED: 16}
 """How narrow such a column may become."""
+_GIVES: Final = {Fit.WHOLE: 0, Fit.SHORTENED: 12, Fit.FOLDED: 0}
+"""As if it were so much wider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +99,9 @@ class Table:
         titles = self._titles()
         above = [
             line
+            for row in self._rows[:1]
             for at in titles
-            for line in folded(f"{self._columns[at].head} {self._rows[0][at]}", width)
+            for line in folded(f"{self._columns[at].head} {row[at]}", width)
         ]
         kept = [at for at in self._places(Form.FITTED) if at not in titles]
         return [*(above if is_titled else ()), *self._fitted(kept, width)]
@@ -110,7 +113,7 @@ class Table:
         return [
             at
             for at, column in enumerate(self._columns)
-            if column.is_title and len({row[at] for row in self._rows}) == 1
+            if column.is_title and len({row[at] for row in self._rows}) <= 1
         ]
 
     def _fitted(self, kept: Sequence[int], width: int) -> list[str]:
@@ -125,7 +128,8 @@ class Table:
     def _widths(
         self, places: Sequence[int], head: Callable[[Column], str], width: int, *, may_cut: bool
     ) -> list[int] | None:
-        """Of each column; ``None`` if they cannot be made to fit. The widest gives first."""
+        """Of each column; ``None`` if they cannot be made to fit. The widest gives first, and ids
+        before lists."""
         columns = [self._columns[at] for at in places]
         heads = [max(width_of(head(column)), column.calm) for column in columns]
         widths = [
@@ -142,7 +146,7 @@ class Table:
             wide = [at for at, least in gives if widths[at] > least]
             if not wide:
                 return None
-            widths[max(wide, key=widths.__getitem__)] -= 1
+            widths[max(wide, key=lambda at: widths[at] + _GIVES[columns[at].fit])] -= 1
             over -= 1
         return widths
 

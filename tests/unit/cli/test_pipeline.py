@@ -21,6 +21,7 @@ from kip848_client.errors import ConfigError
 from kip848_client.spark.pipeline import PipelineStatus
 from kip848_client.spark.pipeline.config import load_config
 from kip848_client.spark.pipeline.metrics import MetricsServer, as_text
+from tests.support.terminal import Terminal
 
 
 def _status(**said: Any) -> PipelineStatus:
@@ -54,7 +55,7 @@ def test_a_line_tells_what_matters() -> None:
     )
     nothing = _status(last_batch=None, last_batch_ms=None, rows=None, bad=None, lag=None)
     assert line_of(nothing.to_json()) == (
-        "running   batch - (- ms)  records 12,000  1,200/s  lag -  partitions 3"
+        "running   no batch yet  records 12,000  1,200/s  partitions 3"
     )
 
 
@@ -67,7 +68,8 @@ def test_what_is_no_news_is_no_line() -> None:
     assert len(out.getvalue().splitlines()) == 4
 
 
-def test_a_terminal_has_one_line_that_changes() -> None:
+def test_a_terminal_has_one_line_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     out = _Terminal()
     board = Board(out, is_json=False)
     board.show(_status())
@@ -75,6 +77,26 @@ def test_a_terminal_has_one_line_that_changes() -> None:
     board.close("done")
     assert out.getvalue().count("\n") == 2
     assert out.getvalue().count("\r\x1b[2K") == 2
+
+
+@pytest.mark.parametrize("columns", [40, 80, 100, 160])
+def test_a_line_that_is_wider_than_the_terminal_is_cut(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    with Terminal(columns, 24) as terminal:
+        board = Board(terminal.out, is_json=False)
+        for _ in range(3):
+            board.show(_status(records=10**12, lag=10**12))
+        assert len(terminal.rows()) == 1
+        terminal.resize(columns // 2, 24)
+        board.show(_status(lag=1))
+        board.show(_status(lag=2))
+        rows = terminal.rows()
+        assert len(rows) == 2
+        assert all(row.startswith("running   batch 7") for row in rows)
+        board.close("done")
+        assert terminal.rows()[-1] == "done"
 
 
 def test_json_is_an_object_a_line() -> None:

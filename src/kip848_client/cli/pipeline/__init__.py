@@ -8,8 +8,8 @@ pipeline at work, ``_run`` runs one, ``_demo`` plays the demo and ``_books`` cou
 from __future__ import annotations
 
 import argparse
-import sys
 
+from kip848_client.cli._output import put
 from kip848_client.errors import ConfigError
 
 __all__ = ["configure", "run"]
@@ -93,5 +93,5 @@ def _package(file: str) -> int:
         written = write_archive(file)
     except OSError as err:
         raise ConfigError(f"{file} cannot be written: {err}") from err
-    sys.stdout.write(f"{written}: {written.stat().st_size:,} bytes\n")
+    put(f"{written}: {written.stat().st_size:,} bytes")
     return 0

@@ -10,6 +10,10 @@ import json
 from collections.abc import Mapping
 from typing import Any, TextIO
 
+from kip848_client._visible import visible
+from kip848_client.cli._cells import cropped
+from kip848_client.cli._live import can_be_live
+from kip848_client.cli._output import size_of
 from kip848_client.spark.pipeline import PipelineStatus
 
 __all__ = ["Board", "line_of"]
@@ -20,18 +24,19 @@ def line_of(said: Mapping[str, Any]) -> str:
     rows = "" if said["rows"] is None else f"  rows {said['rows']:,}"
     bad = f"  undecodable {said['bad']:,}" if said["bad"] else ""
     leaving = f" ({said['leaving']} leaving)" if said["leaving"] else ""
+    lag = "" if said["lag"] is None else f"  lag {said['lag']:,}"
+    partitions = "" if said["partitions"] is None else f"  partitions {said['partitions']:,}"
     return (
-        f"{said['state']:<9} batch {_or_dash(said['last_batch'])}"
-        f" ({_or_dash(said['last_batch_ms'])} ms)"
-        f"  records {said['records']:,}{rows}{bad}"
-        f"  {said['records_per_second']:,.0f}/s"
-        f"  lag {_or_dash(said['lag'])}"
-        f"  partitions {_or_dash(said['partitions'])}{leaving}"
+        f"{said['state']:<9} {_batch(said)}  records {said['records']:,}{rows}{bad}"
+        f"  {said['records_per_second']:,.0f}/s{lag}{partitions}{leaving}"
     )
 
 
-def _or_dash(number: int | None) -> str:
-    return "-" if number is None else f"{number:,}"
+def _batch(said: Mapping[str, Any]) -> str:
+    if said["last_batch"] is None:
+        return "no batch yet"
+    took = "" if said["last_batch_ms"] is None else f" ({said['last_batch_ms']:,} ms)"
+    return f"batch {said['last_batch']:,}{took}"
 
 
 class Board:
@@ -40,14 +45,16 @@ class Board:
     def __init__(self, out: TextIO, *, is_json: bool) -> None:
         self._out = out
         self._is_json = is_json
-        self._is_live = not is_json and out.isatty()
+        self._is_live = not is_json and can_be_live(out)
         self._last: dict[str, Any] | None = None
+        self._width = 0
+        """Of the terminal when the line was drawn last."""
 
     def show(self, status: PipelineStatus) -> None:
         """Show it, if it is news: a batch, a state, partitions. On a terminal, always."""
         said = status.to_json()
         if self._is_live:
-            self._write(f"\r\x1b[2K{line_of(said)}")
+            self._redraw(line_of(said))
         elif self._is_news(said):
             self._write((json.dumps(said) if self._is_json else line_of(said)) + "\n")
         self._last = said
@@ -57,7 +64,15 @@ class Board:
         if self._is_json:
             self._write(json.dumps({"end": text}) + "\n")
         else:
-            self._write(("\n" if self._is_live else "") + text + "\n")
+            self._write(("\n" if self._is_live else "") + visible(text) + "\n")
+
+    def _redraw(self, line: str) -> None:
+        """In place, beside what Spark logs; a line that a narrower terminal has folded stays."""
+        size = size_of(self._out)
+        width = 0 if size is None else size.columns
+        begin = "\n" if width < self._width else "\r"
+        self._width = width
+        self._write(f"{begin}\x1b[2K{cropped(line, width - 1)}")
 
     def _is_news(self, said: Mapping[str, Any]) -> bool:
         last = self._last

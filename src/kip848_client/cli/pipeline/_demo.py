@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import json
 import logging
-import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from kip848_client.admin import Admin
+from kip848_client.cli._output import flush, put_error, put_hanging, put_prose
+from kip848_client.cli._running import run_to_end
 from kip848_client.cli.pipeline._board import line_of
 from kip848_client.cli.pipeline._books import Books, Verdict, rows_in
 from kip848_client.cli.pipeline._driver import Driver
@@ -29,6 +30,8 @@ _GROUP: Final = "billing"
 _PARTITIONS: Final = 6
 _AT_ONCE: Final = 20
 _PAUSE_S: Final = 0.02
+_SPARK_STARTS_S: Final = 40
+"""On an ordinary machine, up to its first batch."""
 _START_S: Final = 180.0
 """Spark may take so long on a machine that has other work."""
 _BROKER: Final = {
@@ -63,7 +66,7 @@ trigger = "500 milliseconds"
 class Demo:
     """One run."""
 
-    def __init__(self, bootstrap: str, folder: Path, seconds: int) -> None:
+    def __init__(self, bootstrap: str, folder: Path, temporary: Path, seconds: int) -> None:
         self._bootstrap = bootstrap
         self._folder = folder
         self._seconds = seconds
@@ -71,20 +74,24 @@ class Demo:
         self._books = Books()
         self._is_enough = False
         """The producer comes to its end: cancelled, it would not know what it has sent."""
-        self._driver = Driver(folder / "pipeline.toml", self._heard)
+        self._driver = Driver(folder / "pipeline.toml", self._heard, temporary=temporary)
 
     def _news(self, text: str) -> None:
-        sys.stdout.write(f"{time.monotonic() - self._began_s:5.1f} s  {text}\n")
-        sys.stdout.flush()
+        put_hanging(f"{time.monotonic() - self._began_s:5.1f} s  {text}")
+        flush()
 
     def _heard(self, said: dict[str, Any]) -> None:
-        self._news("  " + (line_of(said) if "state" in said else str(said.get("end"))))
+        self._news(line_of(said) if "state" in said else str(said.get("end")))
 
     async def run(self) -> Verdict:
         """The story, and what the books say in the end."""
         self._write_settings()
         producing = asyncio.create_task(self._produce())
         try:
+            self._news(
+                f"this takes about {_minutes(self._seconds)}, most of which Spark needs to start, "
+                "twice"
+            )
             self._news("the pipeline begins: a member of its group, in a process of its own")
             await self._driver.start()
             await self._first_batch()
@@ -185,17 +192,22 @@ class Demo:
         self._news("not all is committed in time")
 
 
+def _minutes(seconds: int) -> str:
+    minutes = round((2 * _SPARK_STARTS_S + seconds) / 60)
+    return "a minute" if minutes <= 1 else f"{minutes} minutes"
+
+
 def _value(number: int) -> bytes:
     said = {"id": number, "customer": f"c{number % 97}", "amount": number % 1000 / 10}
     return json.dumps(said).encode()
 
 
-async def _play(folder: Path, seconds: int) -> int:
+async def _play(folder: Path, temporary: Path, seconds: int) -> int:
     from mock_coordinator import MockBroker
 
     async with MockBroker({_TOPIC: _PARTITIONS}, config=_BROKER) as broker:
-        verdict = await Demo(broker.bootstrap, folder, seconds).run()
-    sys.stdout.write(f"\n{verdict}\n")
+        verdict = await Demo(broker.bootstrap, folder, temporary, seconds).run()
+    put_prose("", *str(verdict).split("\n"))
     return 0 if verdict.is_good else 1
 
 
@@ -207,16 +219,18 @@ def play(arguments: argparse.Namespace) -> int:
     # a retry that succeeds is no news for the audience of a demo
     logging.getLogger("aiokafka").setLevel(logging.ERROR)
     try:
-        with tempfile.TemporaryDirectory(prefix="kip848-demo-") as temporary:
+        with tempfile.TemporaryDirectory(
+            prefix="kip848-demo-", ignore_cleanup_errors=True
+        ) as temporary:
             folder = Path(temporary)
             if arguments.output is not None:
                 folder = Path(arguments.output)
                 folder.mkdir(parents=True, exist_ok=False)
-            return asyncio.run(_play(folder, arguments.seconds))
+            return run_to_end(_play(folder, Path(temporary), arguments.seconds))
     except OSError as err:
         raise ConfigError(f"--output: {err}") from err
     except ConfigError:
         raise
     except Kip848Error as err:
-        sys.stderr.write(f"kip848 pipeline: {err}\n")
+        put_error(*f"kip848 pipeline: {err}".split("\n"))
         return 1

@@ -21,14 +21,20 @@ _LEAVE_S: Final = 60
 
 
 class Driver:
-    """``kip848 pipeline run FILE --json``, with what it says."""
+    """``kip848 pipeline run FILE --json``, with what it says. It is killed when this process is."""
 
     def __init__(
-        self, file: Path, on_line: Callable[[dict[str, Any]], None], folder: Path | None = None
+        self,
+        file: Path,
+        on_line: Callable[[dict[str, Any]], None],
+        folder: Path | None = None,
+        temporary: Path | None = None,
     ) -> None:
-        """``folder`` is where it runs; ``None``: here."""
+        """``folder`` is where it runs; ``None``: here. ``temporary`` is for its temporary files and
+        Spark's, which stay when it is killed; ``None``: where all programs have theirs."""
         self._file = file
         self._folder = folder
+        self._temporary = temporary
         self._on_line = on_line
         self._process: asyncio.subprocess.Process | None = None
         self._listening: list[asyncio.Task[None]] = []
@@ -41,16 +47,24 @@ class Driver:
         self.batches = 0
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-m", "kip848_client", "pipeline", "run", str(self._file), "--json"),
+            *("-m", "kip848_client.cli.pipeline", str(self._file)),
+            stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd=self._folder,
+            env=self._environment(),
             start_new_session=True,  # so that Spark dies with it
         )
         self._listening = [
             asyncio.create_task(self._listen(self._process)),
             asyncio.create_task(self._listen_to_errors(self._process)),
         ]
+
+    def _environment(self) -> dict[str, str] | None:
+        if self._temporary is None:
+            return None
+        places = dict.fromkeys(("TMPDIR", "SPARK_LOCAL_DIRS"), str(self._temporary))
+        return os.environ | places
 
     async def check(self) -> None:
         """Raises ``Kip848Error`` when it has ended by itself, with all that it has said."""

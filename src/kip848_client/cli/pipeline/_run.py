@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from types import FrameType
 from typing import Any, Final
 
+from kip848_client.cli._output import put_error
 from kip848_client.cli.pipeline._board import Board
 from kip848_client.errors import TransportError
 from kip848_client.spark.pipeline import Pipeline, PipelineFailed, Running
@@ -55,11 +56,11 @@ def run_file(arguments: argparse.Namespace) -> int:
             interrupted = _Interrupted()  # not before: Spark takes Ctrl-C for itself
             if arguments.metrics_port is not None:
                 server = stack.enter_context(MetricsServer(running, arguments.metrics_port))
-                sys.stderr.write(f"metrics at {server.url}\n")
+                put_error(f"metrics at {server.url}")
             return _follow(running, board, interrupted)
     except PipelineFailed as err:
         board.close(f"failed: {err}")
-        sys.stderr.write(f"kip848 pipeline: {err}\n")
+        put_error(*f"kip848 pipeline: {err}".split("\n"))
         return 1
 
 

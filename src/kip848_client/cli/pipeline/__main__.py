@@ -1,0 +1,13 @@
+"""``python -m kip848_client.cli.pipeline PIPELINE.toml`` is the pipeline of the demo: ``kip848
+pipeline run --json`` that does not outlive its parent."""
+
+from __future__ import annotations
+
+import sys
+
+from kip848_client.cli import main
+from kip848_client.cli._children import killed_with_parent
+
+if __name__ == "__main__":
+    killed_with_parent()
+    sys.exit(main(["pipeline", "run", sys.argv[1], "--json"]))
