@@ -222,6 +222,18 @@ async def test_what_was_named_is_refused_where_it_is_not_offered() -> None:
         workers.workers.clear()
 
 
+async def test_a_worker_that_asks_for_a_new_assignment_begins_a_round() -> None:
+    async with on_a_mock() as workers:
+        first, second = await workers.join("w1"), await workers.join("w2")
+        await workers.until(lambda: workers.shared("w1", "w2"))
+        before = first.generation
+        assert before is not None
+        second.rebalance(70)
+        await workers.until(lambda: (first.generation or 0) > before)
+        await workers.until(lambda: first.generation == second.generation)
+        await workers.until(lambda: workers.shared("w1", "w2"))
+
+
 async def test_workers_share_take_over_and_are_configured_anew() -> None:
     async with on_a_mock() as workers:
         for name in ("w1", "w2", "w3"):

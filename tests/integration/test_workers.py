@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kip848_client.client_assignors import AssignorMetadata
 from kip848_client.connect import (
+    AssignmentMetadata,
     Computed,
     IncrementalCooperativeAssignor,
     NewWorkerAssignment,
+    RebalanceReason,
     WorkerGroup,
 )
 from kip848_client.errors import ConfigError, LocalProtocolError, ProtocolUnsupported
@@ -232,6 +235,77 @@ async def test_what_an_assignor_does_when_told_holds_nobody_up(
     assert len(told[-1].items.tasks) == 5
     assert "on_assignment raised RuntimeError: cannot hear" in caplog.text
     assert "on_assignment did not return within 50 ms and was cancelled" in caplog.text
+
+
+class ByShare(IncrementalCooperativeAssignor):
+    """Says a share, and hears whose share the group has."""
+
+    name = "by-share"
+    minimum_version = maximum_version = 3
+
+    def __init__(self, share: str) -> None:
+        super().__init__(scheduled_rebalance_max_delay_ms=300)
+        self.share = share
+        self.reason = 0
+        self.told: list[NewWorkerAssignment] = []
+
+    def metadata(self) -> AssignorMetadata:
+        return AssignorMetadata(self.share.encode(), 3, self.reason)
+
+    def assign(self, group: WorkerGroup, memory: object = None) -> Computed:
+        target, after = super().assign(group, memory)
+        said = sorted((each.metadata.data, each.metadata.reason) for each in group.workers.values())
+        metadata = {each: AssignmentMetadata(repr(said).encode()) for each in group.workers}
+        return Computed(replace(target, metadata=metadata), after)
+
+    def on_assignment(self, assignment: NewWorkerAssignment) -> None:
+        self.told.append(assignment)
+
+
+async def test_a_worker_says_something_else_and_all_hear_what_comes_of_it() -> None:
+    async with group() as workers:
+        one, two = ByShare("half"), ByShare("all")
+        first = await workers.join("w1", assignors=(one,))
+        second = await workers.join("w2", assignors=(two,))
+        await workers.until(lambda: workers.shared("w1", "w2"))
+
+        def both_heard(*said: tuple[bytes, int]) -> bool:
+            wanted = repr(sorted(said)).encode()
+            return all(bool(each.told) and each.told[-1].data == wanted for each in (one, two))
+
+        await workers.until(lambda: both_heard((b"half", 0), (b"all", 0)))
+        one.share = "none"
+        first.rebalance(70)
+        await workers.until(lambda: both_heard((b"none", 70), (b"all", 0)))
+        two.reason = 99
+        second.rebalance()
+        await workers.until(lambda: both_heard((b"none", 0), (b"all", 99)))
+        first.rebalance()
+        await workers.until(
+            lambda: both_heard((b"none", int(RebalanceReason.WORKER_CHANGED)), (b"all", 0))
+        )
+        told = one.told[-1]
+        assert (told.version, told.error, told.member_id) == (3, 0, first.member_id)
+        assert workers.shared("w1", "w2")
+
+
+async def test_a_request_for_an_assignment_that_cannot_be_meant_is_refused() -> None:
+    wrong: list[Any] = [0, -1, 128, True, "64", 64.0, None]
+    async with group() as workers:
+        assignor = ByShare("half")
+        worker = await workers.join("w1", assignors=(assignor,))
+        await workers.until(lambda: worker.assigned == ALL)
+        for reason in wrong:
+            with pytest.raises(ConfigError, match="expected a number from 1 to 127"):
+                worker.rebalance(reason)
+        told = len(assignor.told)
+        assignor.reason = 1_000
+        with pytest.raises(ConfigError, match="reason = 1000"):
+            worker.rebalance(64)
+        assert len(assignor.told) == told
+        await worker.stop()
+        with pytest.raises(LocalProtocolError):
+            worker.rebalance(64)
 
 
 async def test_a_broker_without_such_groups_is_named() -> None:

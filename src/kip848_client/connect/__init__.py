@@ -4,7 +4,7 @@ that share connectors and tasks among them."""
 from __future__ import annotations
 
 from kip848_client.client_assignors import AssignorFailed, AssignorMetadata
-from kip848_client.connect._checked import checked_target, computed_target
+from kip848_client.connect._checked import DATA_MAX, checked_target, computed_target
 from kip848_client.connect._eager import EagerAssignor, eager_round
 from kip848_client.connect._encoding import CONFIG_MISMATCH, WorkerAssignment, WorkerMetadata
 from kip848_client.connect._incremental import (
@@ -22,6 +22,7 @@ from kip848_client.connect._items import (
 )
 from kip848_client.connect._leading import Configuration, Leader, Led, lead
 from kip848_client.connect._model import (
+    AssignmentMetadata,
     Computed,
     ConnectAssignor,
     GroupWorker,
@@ -46,9 +47,11 @@ from kip848_client.connect._spread import SpreadAssignor
 
 __all__ = [
     "CONFIG_MISMATCH",
+    "DATA_MAX",
     "ITSELF",
     "NO_ITEMS",
     "PROTOCOL_TYPE",
+    "AssignmentMetadata",
     "AssignorFailed",
     "AssignorMetadata",
     "Computed",

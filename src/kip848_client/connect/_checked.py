@@ -11,10 +11,21 @@ from typing import Any, Final, cast
 from kip848_client._shown import shown, told
 from kip848_client.client_assignors import AssignorFailed
 from kip848_client.connect._items import ITSELF, ConnectorTaskId, Items, item_name
-from kip848_client.connect._model import Computed, ConnectAssignor, TargetAssignment, WorkerGroup
+from kip848_client.connect._model import (
+    AssignmentMetadata,
+    Computed,
+    ConnectAssignor,
+    TargetAssignment,
+    WorkerGroup,
+)
 
-__all__ = ["checked_target", "computed_target"]
+__all__ = ["DATA_MAX", "checked_target", "computed_target"]
 
+DATA_MAX: Final = 1_000_000
+"""Bytes that an assignor may say, for a worker or to one. Coordinators keep it in records, and a
+record of Kafka's takes 1,048,588 bytes (``message.max.bytes``), with all that is around."""
+
+_INT16_MAX: Final = 32_767
 _INT8_MAX: Final = 127
 _INT32_MAX: Final = 2**31 - 1
 _DEFERRED: Final = "the deferred items"
@@ -38,7 +49,8 @@ def checked_target(group: WorkerGroup, returned: object) -> Computed:
     """What ``returned`` means for ``group``: all workers, with their items in order.
 
     Raises ``AssignorFailed`` for what cannot be: another type, workers and items that are not
-    there, an item that two have, or that nobody has and that is not deferred.
+    there, an item that two have, or that nobody has and that is not deferred, metadata that cannot
+    be sent.
     """
     try:
         return _checked(group, returned)
@@ -73,7 +85,32 @@ def _checked(group: WorkerGroup, returned: object) -> Computed:
             if (connector, task) not in taken:
                 name = item_name(connector, task)
                 raise AssignorFailed(f"{name} is forgotten: no worker has it, nor is it deferred")
-    return Computed(TargetAssignment(found, deferred, delay_ms), returned.memory)
+    said = _metadata(group, target.metadata)
+    return Computed(TargetAssignment(found, deferred, delay_ms, metadata=said), returned.memory)
+
+
+def _metadata(group: WorkerGroup, given: object) -> dict[str, AssignmentMetadata]:
+    if not isinstance(given, Mapping):
+        raise AssignorFailed(f"metadata = {shown(given)}: expected AssignmentMetadata by member id")
+    found: dict[str, AssignmentMetadata] = {}
+    for worker, said in cast("Mapping[Any, Any]", given).items():
+        if not isinstance(worker, str) or worker not in group.workers:
+            raise AssignorFailed(f"there is no worker {shown(worker)} in the group")
+        if not isinstance(said, AssignmentMetadata):
+            raise AssignorFailed(f"{worker}: {shown(said)}; expected AssignmentMetadata")
+        error = _number(said.error, _INT8_MAX, f"{worker}: error")
+        version = group.workers[worker].metadata.version if said.version is None else said.version
+        version = _number(version, _INT16_MAX, f"{worker}: version")
+        data = cast("Any", said.data)
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise AssignorFailed(f"{worker}: data = {shown(data)}: expected bytes")
+        data = bytes(data)
+        if data and version == 0:
+            raise AssignorFailed(f"{worker}: version 0 of metadata has no place for data")
+        if len(data) > DATA_MAX:
+            raise AssignorFailed(f"{worker}: {len(data)} bytes of data; at most {DATA_MAX} go")
+        found[worker] = AssignmentMetadata(data, version, error)
+    return found
 
 
 def _items(

@@ -18,6 +18,7 @@ assignment error                 int16                 0, 1, 2
            assigned              array of items        0, 1, 2; nullable in 1, 2
            revoked               nullable array        1, 2
            scheduled delay       int32                 1, 2
+           data                  bytes to the end      1, 2: not Kafka's
 ========== ===================== ===================== ===========================================
 
 An array of items has a connector's name and an array of task numbers in each entry; the number -1
@@ -74,6 +75,9 @@ class WorkerAssignment:
     error: int = 0
     """0 or ``CONFIG_MISMATCH``."""
     version: int = _HIGHEST
+    data: bytes = b""
+    """What an assignor of your own says beyond that, at the end; see ``WorkerMetadata.data``. Not
+    in an assignment inside of metadata."""
 
     def encode(self) -> bytes:
         """The bytes, in ``version``. Version 0 has no place for ``revoked`` and ``delay_ms``: they
@@ -90,7 +94,9 @@ class WorkerAssignment:
         if self.version > 0:
             _put_items(out, self.revoked, dict.fromkeys)
             _put(out, _INT32, self.delay_ms, "delay")
-        return bytes(out)
+        elif self.data:
+            raise WireError("worker assignment: version 0 has no place for more data")
+        return bytes(out + self.data)
 
     @classmethod
     def decode(cls, raw: bytes, *, version: int | None = None) -> WorkerAssignment:
@@ -111,7 +117,7 @@ class WorkerAssignment:
         delay = reader.number(_INT32, "delay") if reader.has_more else 0
         if delay < 0:
             raise WireError(f"worker assignment: the delay is {delay} ms")
-        return cls(leader, url, offset, assigned, revoked, delay, error, found)
+        return cls(leader, url, offset, assigned, revoked, delay, error, found, reader.rest())
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +147,7 @@ class WorkerMetadata:
             if self.allocation is None:
                 _put(out, _INT32, -1, "allocation")
             else:
-                raw = replace(self.allocation, version=self.version).encode()
+                raw = replace(self.allocation, version=self.version, data=b"").encode()
                 _put(out, _INT32, len(raw), "allocation")
                 out += raw
         elif self.data:
@@ -157,7 +163,7 @@ class WorkerMetadata:
         url = reader.string("url")
         offset = reader.number(_INT64, "config offset")
         inner = reader.blob("allocation") if found > 0 and reader.has_more else None
-        allocation = None if inner is None else WorkerAssignment.decode(inner)
+        allocation = None if inner is None else replace(WorkerAssignment.decode(inner), data=b"")
         return cls(url, offset, allocation, found, reader.rest() if found > 0 else b"")
 
 

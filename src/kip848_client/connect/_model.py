@@ -15,6 +15,7 @@ from kip848_client.connect._items import NO_ITEMS, Items
 from kip848_client.errors import WireError
 
 __all__ = [
+    "AssignmentMetadata",
     "Computed",
     "ConnectAssignor",
     "GroupWorker",
@@ -86,6 +87,21 @@ class WorkerGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class AssignmentMetadata:
+    """What an assignor says to one worker, beside its items (``MemberAssignment`` of the draft).
+
+    ``data`` needs a version from 1 on, and has a million bytes at most. ``version`` says how it is
+    written; ``None`` for the version of the worker's own metadata, which it can surely read.
+    ``error`` (1 to 127, the assignor's own numbers) is for this worker alone: it runs its items
+    nevertheless.
+    """
+
+    data: bytes = b""
+    version: int | None = None
+    error: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class TargetAssignment:
     """What shall be in the end: every item of every connector once, for a worker or deferred. A
     worker that is left out gets nothing.
@@ -101,6 +117,8 @@ class TargetAssignment:
     """In how many milliseconds the group is to be computed again; 0 for not before something
     changes."""
     error: int = 0
+    metadata: Mapping[str, AssignmentMetadata] = field(default_factory=lambda: MappingProxyType({}))
+    """What is said to single workers; ``on_assignment`` hears it there."""
 
 
 class Computed(NamedTuple):
@@ -124,6 +142,14 @@ class NewWorkerAssignment:
     items: Items
     delay_ms: int
     error: int
+    """The assignor's own number, or ``ASSIGNOR_FAILED``; 0 for none. It is the error of the target,
+    with which every worker keeps what it has, or the one that the target has for this worker."""
+    data: bytes = b""
+    """What the assignor says to this worker."""
+    version: int = 0
+    """How ``data`` is written."""
+    member_id: str = ""
+    """This worker: an assignor object that several workers share tells them apart by it."""
 
 
 class ConnectAssignor(Protocol):
@@ -152,7 +178,8 @@ class ConnectAssignor(Protocol):
 
     def metadata(self) -> AssignorMetadata:
         """What this worker says to the assignor, beside its url and its place in the configuration:
-        ``data`` follows those, from version 1 on. Asked once, when the worker is made."""
+        ``data`` follows those, from version 1 on. Asked when the worker is made, and again by
+        ``Worker.rebalance``: what it says then, and its ``reason``, ask for a new assignment."""
         ...
 
     def assign(self, group: WorkerGroup, memory: object) -> Computed | Awaitable[Computed]:

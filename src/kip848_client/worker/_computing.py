@@ -17,6 +17,7 @@ from kip848_client._types import MemberId
 from kip848_client.client_assignors import ASSIGNOR_FAILED
 from kip848_client.connect import (
     ITSELF,
+    AssignmentMetadata,
     GroupWorker,
     Items,
     TargetAssignment,
@@ -54,6 +55,7 @@ __all__ = ["Answer", "Computing"]
 
 Answer = WorkersPrepared | TargetComputed | TargetInstalled | ComputingLost | ComputingImpossible
 
+_NOTHING_MORE: Final = AssignmentMetadata()
 RETRY_MS: Final = 250
 RETRY_MAX_MS: Final = 60_000
 
@@ -238,7 +240,8 @@ class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
     def _row(
         self, member_id: str, worker: GroupWorker, items: Items, target: TargetAssignment
     ) -> WorkerRow:
-        version = worker.metadata.version
+        more = target.metadata.get(member_id, _NOTHING_MORE)
+        version = worker.metadata.version if more.version is None else more.version
         said = WorkerAssignment(
             leader=self._member_id,
             leader_url=self._worker.url,
@@ -247,8 +250,9 @@ class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
             revoked=None,
             delay_ms=target.delay_ms,
             version=version,
+            data=more.data,
         )
-        return WorkerRow(member_id, self._items(items), version, said.encode())
+        return WorkerRow(member_id, self._items(items), version, said.encode(), more.error)
 
     def _items(self, items: Items) -> tuple[AssignedItem, ...]:
         found = [AssignedItem(connector) for connector in items.connectors]

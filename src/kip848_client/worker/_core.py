@@ -192,7 +192,7 @@ class WorkerCore:
                 self._settle()
                 self._know(event.configuration)
             case RebalanceRequested():
-                self._offer.request(event.reason)
+                self._offer.request(event.reason, event.assignors)
             case ItemsStopped():
                 self._inner.append(PartitionsReleased(event.plan))
             case ItemsStarted():
@@ -298,8 +298,16 @@ class WorkerCore:
         """The coordinator repeats an assignment until it is acknowledged: told once."""
         if news.target is None:
             return
-        delay_ms = self._said.delay_ms if news.metadata else 0
-        new = NewWorkerAssignment(member_epoch, plain(news.target), delay_ms, news.error)
+        said = self._said if news.metadata else _NO_ASSIGNMENT
+        new = NewWorkerAssignment(
+            member_epoch,
+            plain(news.target),
+            said.delay_ms,
+            news.error,
+            said.data,
+            news.metadata_version,
+            self.member_id,
+        )
         if new != self._told:
             self._told = new
             self._out.append(TellAssignors(new))

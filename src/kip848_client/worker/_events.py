@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kip848_client.connect import AssignorFailed
 from kip848_client.errors import BrokerError, Kip848Error
-from kip848_client.worker._model import Configuration, PreparedWorkers
+from kip848_client.worker._model import AssignorVersions, Configuration, PreparedWorkers
 
 __all__ = [
     "ComputingImpossible",
@@ -54,9 +54,10 @@ class ConfigurationRead(WorkerEvent):
 @dataclass(frozen=True, slots=True)
 class RebalanceRequested(WorkerEvent):
     """The group needs a new assignment: ``reason`` is a ``RebalanceReason``, or one of your own
-    from 64 to 127."""
+    from 64 to 127. ``assignors`` is what is offered from now on, if that has changed."""
 
     reason: int
+    assignors: tuple[AssignorVersions, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

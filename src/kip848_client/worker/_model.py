@@ -73,6 +73,7 @@ class WorkerRow:
     items: tuple[AssignedItem, ...]
     version: int
     said: bytes
+    error: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,13 @@ class AssignorVersions:
     @property
     def data(self) -> bytes:
         """What follows url and place."""
-        return b"" if self.said is None else self.said.data
+        return b"" if self.said is None else bytes(self.said.data)
+
+    @property
+    def own_reason(self) -> int:
+        """Why this assignor wants a new assignment when its worker asks for one; 0 for no reason of
+        its own."""
+        return 0 if self.said is None else self.said.reason
 
 
 @dataclass(frozen=True, slots=True)

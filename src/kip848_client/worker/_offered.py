@@ -1,20 +1,16 @@
-"""What a worker says to an assignor of its own, asked once and checked."""
+"""What a worker says to an assignor of its own, asked and checked."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final
 
 from kip848_client._driver._assignor_runs import checked_metadata
 from kip848_client._shown import told
-from kip848_client.connect import ConnectAssignor
+from kip848_client.connect import DATA_MAX, ConnectAssignor
 from kip848_client.errors import ConfigError
 from kip848_client.worker._model import AssignorVersions
 
 __all__ = ["offered_versions"]
-
-_DATA_MAX: Final = 1_000_000
-"""A record of Kafka's takes 1,048,588 bytes (``message.max.bytes``), with all that is around."""
 
 
 def offered_versions(assignor: ConnectAssignor) -> AssignorVersions:
@@ -27,9 +23,9 @@ def offered_versions(assignor: ConnectAssignor) -> AssignorVersions:
         raise ConfigError(f"metadata() of assignor {name} raised {told(err)}") from err
     if said.data and said.version == 0:
         raise ConfigError(f"assignor {name}: version 0 of metadata has no place for data")
-    if len(said.data) > _DATA_MAX:
+    if len(said.data) > DATA_MAX:
         raise ConfigError(
             f"assignor {name} says {len(said.data)} bytes in its metadata; coordinators keep what "
-            f"workers say in records, which take {_DATA_MAX} at most"
+            f"workers say in records, which take {DATA_MAX} at most"
         )
     return AssignorVersions(name, low, high, said)

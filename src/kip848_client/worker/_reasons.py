@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from kip848_client.connect import RebalanceReason, WorkerMetadata
 from kip848_client.member import HeartbeatIntent, OfferedAssignor
-from kip848_client.worker._model import WorkerSettings
+from kip848_client.worker._model import AssignorVersions, WorkerSettings
 
 __all__ = ["Offer"]
 
@@ -26,7 +26,8 @@ class Offer:
     def __init__(
         self, settings: WorkerSettings, publish: Callable[[tuple[OfferedAssignor, ...]], None]
     ) -> None:
-        self._settings = settings
+        self._url = settings.url
+        self._assignors = settings.assignors
         self._publish = publish
         self._reason: int = RebalanceReason.NONE
         self._told_by: int | None = None
@@ -39,9 +40,12 @@ class Offer:
         self.config_offset = config_offset
         self._tell(RebalanceReason.NONE)
 
-    def request(self, reason: int) -> None:
-        """The group needs a new assignment."""
-        self._tell(reason)
+    def request(self, reason: int, assignors: tuple[AssignorVersions, ...] | None = None) -> None:
+        """The group needs a new assignment. ``assignors``: they were asked again, and say this from
+        now on; one that gave a reason of its own tells that instead of ``reason``."""
+        if assignors is not None:
+            self._assignors = assignors
+        self._tell(reason, of_assignors=assignors is not None)
 
     def sent(self, attempt: int, intent: HeartbeatIntent) -> None:
         """A heartbeat went out."""
@@ -54,20 +58,20 @@ class Offer:
         if attempt == self._told_by:
             self._tell(RebalanceReason.NONE)
 
-    def _tell(self, reason: int) -> None:
+    def _tell(self, reason: int, *, of_assignors: bool = False) -> None:
         self._reason, self._told_by = reason, None
-        self._publish(tuple(self._offered(reason)))
+        self._publish(tuple(self._offered(reason, of_assignors=of_assignors)))
 
-    def _offered(self, reason: int) -> list[OfferedAssignor]:
-        url, offset = self._settings.url, self.config_offset
+    def _offered(self, reason: int, *, of_assignors: bool) -> list[OfferedAssignor]:
+        url, offset = self._url, self.config_offset
         return [
             OfferedAssignor(
                 name=each.name,
                 minimum_version=each.minimum_version,
                 maximum_version=each.maximum_version,
-                reason=reason,
+                reason=(each.own_reason if of_assignors else 0) or reason,
                 metadata_version=each.version,
                 metadata=WorkerMetadata(url, offset, version=each.version, data=each.data).encode(),
             )
-            for each in self._settings.assignors
+            for each in self._assignors
         ]

@@ -161,6 +161,7 @@ def install_request(
         members=tuple(
             ConnectGroupInstallAssignmentRequestMember(
                 member_id=row.member_id,
+                error=row.error,
                 items=rows_of_items(row.items),
                 version=row.version,
                 metadata=row.said,

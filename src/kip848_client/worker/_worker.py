@@ -49,6 +49,7 @@ from kip848_client.worker._requests import WorkerRequests
 __all__ = ["Worker"]
 
 _HEARTBEAT: Final = api_named("ConnectGroupHeartbeat")
+_REASONS: Final = range(1, 128)
 _INT32_MAX: Final = 2**31 - 1
 _INT64_MAX: Final = 2**63 - 1
 
@@ -84,7 +85,7 @@ class Worker:
         self._listener: Final = checked_listener(listener)
         given = self._config.assignors or (IncrementalCooperativeAssignor(),)
         self._assignors: Final[dict[str, ConnectAssignor]] = {each.name: each for each in given}
-        self._offers: Final = tuple(offered_versions(each) for each in self._assignors.values())
+        self._offers = tuple(offered_versions(each) for each in self._assignors.values())
         self._transport: KafkaTransport | None = None
         self._driving: Driving | None = None
         self._opening: asyncio.Task[Link] | None = None
@@ -217,6 +218,27 @@ class Worker:
         driving.post(ConfigurationRead(new))
         if new.connectors != old.connectors:
             driving.post(RebalanceRequested(RebalanceReason.CONFIGURATION_CHANGED))
+
+    def rebalance(self, reason: int = RebalanceReason.WORKER_CHANGED) -> None:
+        """Ask the group for a new assignment, because something about this worker has changed.
+
+        ``metadata()`` of each assignor is asked again, and what it says reaches the worker that
+        computes, in ``WorkerGroup.workers``, with the reason: the assignor's own
+        (``AssignorMetadata.reason``), or else ``reason``, a number from 1 to 127; those from 64 on
+        are yours. In a classic group, whose workers say no such thing, this worker joins again
+        with ``reason N`` as the reason of its JoinGroup.
+
+        Returns at once; the next heartbeat asks. Raises ``ConfigError`` for a reason or metadata
+        that cannot be sent, with nothing changed, and ``LocalProtocolError`` for a worker that is
+        not running.
+        """
+        driving, _ = self._running()
+        self._require_not_stopped()
+        given: Any = reason
+        if isinstance(given, bool) or not isinstance(given, int) or given not in _REASONS:
+            raise ConfigError(f"reason = {shown(reason)}: expected a number from 1 to 127")
+        self._offers = tuple(offered_versions(each) for each in self._assignors.values())
+        driving.post(RebalanceRequested(int(reason), self._offers))
 
     async def stop(self) -> None:
         """Stop what runs here, leave the group, disconnect. Runs to its end even if the caller is

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from kip848_client.connect import (
+    DATA_MAX,
+    AssignmentMetadata,
     AssignorFailed,
     AssignorMetadata,
     Computed,
@@ -28,6 +30,7 @@ WHOLE = Items(("A",), (A_1, A_0))
 OWN_ERROR = 5
 """One of the assignor's own, and none of Kafka's."""
 TOO_HIGH = 128
+TOO_LOW = -1
 
 
 class _Own:
@@ -76,6 +79,21 @@ def test_plain_pairs_are_tasks_and_items_may_be_deferred() -> None:
     assert done.target.deferred == Items(("A",), (A_0,))
 
 
+def test_what_is_said_is_of_the_version_that_the_worker_writes_if_none_is_named() -> None:
+    workers = {"w1": GroupWorker(2, metadata=AssignorMetadata(version=2)), "w2": GroupWorker(2)}
+    group = WorkerGroup(3, workers, {"A": 2})
+    said = {
+        "w1": AssignmentMetadata(bytearray(b"x"), error=OWN_ERROR),
+        "w2": AssignmentMetadata(b"y", 7),
+    }
+    done = checked_target(group, _target(workers={"w1": WHOLE}, metadata=said))
+    assert done.target.metadata == {
+        "w1": AssignmentMetadata(b"x", 2, OWN_ERROR),
+        "w2": AssignmentMetadata(b"y", 7),
+    }
+    assert type(done.target.metadata["w1"].data) is bytes
+
+
 def test_an_error_of_its_own_comes_alone() -> None:
     done = checked_target(GROUP, _target(workers={"nobody": WHOLE}, error=OWN_ERROR))
     assert done.target == TargetAssignment(error=OWN_ERROR)
@@ -94,6 +112,13 @@ class _Harmful(Mapping[str, Items]):
 
 _Items: Any = Items
 _Computed: Any = Computed  # without types: these are mistakes
+
+_Said: Any = AssignmentMetadata
+
+
+def _said(metadata: Any) -> Computed:
+    return _target(workers={"w1": WHOLE}, metadata=metadata)
+
 
 BAD: list[tuple[object, str]] = [
     (None, "it returned None; expected Computed"),
@@ -123,6 +148,18 @@ BAD: list[tuple[object, str]] = [
     (_target(workers={"w1": WHOLE}, delay_ms=2**31), "delay_ms = 2147483648"),
     (_target(workers={"w1": WHOLE}, delay_ms=1.5), "delay_ms = 1.5"),
     (_target(error=TOO_HIGH), "error = 128: expected a number from 0 to 127"),
+    (_said(None), r"metadata = None: expected AssignmentMetadata by member id"),
+    (_said({"w9": AssignmentMetadata()}), "there is no worker 'w9' in the group"),
+    (_said({"w1": b"x"}), "w1: b'x'; expected AssignmentMetadata"),
+    (_said({"w1": _Said("x", 1)}), "w1: data = 'x': expected bytes"),
+    (_said({"w1": _Said(b"x", True)}), "w1: version = True"),
+    (_said({"w1": AssignmentMetadata(b"x", -1)}), "w1: version = -1: expected a number from 0"),
+    (_said({"w1": AssignmentMetadata(b"x", 32_768)}), "w1: version = 32768"),
+    (_said({"w1": AssignmentMetadata(b"x", 0)}), "w1: version 0 of metadata has no place"),
+    (_said({"w1": AssignmentMetadata(b"x")}), "w1: version 0 of metadata has no place"),
+    (_said({"w1": AssignmentMetadata(error=TOO_LOW)}), "w1: error = -1: expected a number from 0"),
+    (_said({"w1": AssignmentMetadata(error=TOO_HIGH)}), "w1: error = 128"),
+    (_said({"w1": AssignmentMetadata(bytes(DATA_MAX + 1), 1)}), "1000001 bytes of data; at most"),
     (_target(workers=_Harmful()), "what it returned cannot be read: RuntimeError: no"),
     (OverflowError("what"), r"assign\(\) raised OverflowError: what"),
 ]

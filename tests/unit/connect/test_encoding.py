@@ -148,7 +148,9 @@ def test_what_is_missing_at_the_end_is_null_or_none() -> None:
 
 
 def test_what_follows_is_left_alone() -> None:
-    assert WorkerAssignment.decode(SMALL.encode() + b"more") == SMALL
+    assert WorkerAssignment.decode(SMALL.encode() + b"more") == replace(SMALL, data=b"more")
+    eager = replace(SMALL, version=0)
+    assert WorkerAssignment.decode(eager.encode() + b"more") == eager
     later = b"\0\3" + WorkerMetadata("u", 7, SMALL).encode()[2:] + b"more"
     assert WorkerMetadata.decode(later) == WorkerMetadata("u", 7, SMALL, 3, b"more")
 
@@ -158,6 +160,16 @@ def test_an_assignor_may_say_more_than_kafkas() -> None:
     assert WorkerMetadata.decode(said.encode(), version=3) == said
     with pytest.raises(WireError, match="version 0 has no place for more data"):
         replace(said, version=0).encode()
+
+
+def test_an_assignor_may_say_more_than_kafkas_to_a_worker() -> None:
+    told = replace(SMALL, version=3, data=b"share=2")
+    assert WorkerAssignment.decode(told.encode(), version=3) == told
+    assert told.encode() == replace(told, data=b"").encode() + b"share=2"
+    with pytest.raises(WireError, match="version 0 has no place for more data"):
+        replace(told, version=0).encode()
+    inside = WorkerMetadata("u", 7, told, 3)
+    assert WorkerMetadata.decode(inside.encode()).allocation == replace(told, data=b"")
 
 
 @pytest.mark.parametrize(

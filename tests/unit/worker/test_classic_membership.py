@@ -258,6 +258,19 @@ def test_a_group_that_becomes_eager_stops_what_it_ran() -> None:
     group.expect_all("w1", "w2")
 
 
+def test_a_worker_joins_again_with_the_reason_that_its_program_gives() -> None:
+    group = ClassicWorkers()
+    first, second = group.worker("w1"), group.worker("w2")
+    group.run(20_000)
+    group.expect_all("w1", "w2")
+    generation = first.core.member_epoch
+    second.feed(RebalanceRequested(70))
+    group.run(10_000)
+    assert second.all(SendJoin)[-1].reason == "reason 70"
+    assert first.core.member_epoch != generation
+    group.expect_all("w1", "w2")
+
+
 def test_new_connectors_are_shared() -> None:
     group = ClassicWorkers()
     group.worker("w1")

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from kip848_client.connect import (
+    AssignmentMetadata,
     AssignorMetadata,
     Computed,
     ConnectAssignor,
     IncrementalCooperativeAssignor,
+    NewWorkerAssignment,
     RebalanceReason,
     TargetAssignment,
     WorkerGroup,
 )
 from kip848_client.worker import (
+    AssignorVersions,
     ComputeTarget,
     Configuration,
     ConfigurationRead,
@@ -162,6 +166,97 @@ def test_assignors_are_told_of_each_assignment_once() -> None:
     before = len(told)
     group.run(20_000)
     assert len(group.workers["w1"].all(TellAssignors)) == before  # heartbeats alone say nothing
+
+
+class Saying(IncrementalCooperativeAssignor):
+    """Says something to each worker, and remembers what each has said."""
+
+    def __init__(self) -> None:
+        super().__init__(scheduled_rebalance_max_delay_ms=DELAY_MS)
+        self.heard: list[dict[str, tuple[bytes, int]]] = []
+        self.error = 0
+
+    def assign(self, group: WorkerGroup, memory: object = None) -> Computed:
+        said = {each: worker.metadata for each, worker in group.workers.items()}
+        self.heard.append({each: (data.data, data.reason) for each, data in said.items()})
+        target, after = super().assign(group, memory)
+        metadata = {
+            each: AssignmentMetadata(f"{each} of {len(said)}".encode(), error=self.error)
+            for each in said
+        }
+        return Computed(replace(target, metadata=metadata), after)
+
+
+def told_last(group: _workers.WorkerGroup, name: str) -> NewWorkerAssignment:
+    return group.workers[name].all(TellAssignors)[-1].assignment
+
+
+def test_what_an_assignor_says_to_each_worker_arrives_with_its_assignment() -> None:
+    assignor = Saying()
+    group = group_of("w1", "w2", assignor=assignor)
+    for name in ("w1", "w2"):
+        told = told_last(group, name)
+        assert (told.data, told.version, told.error) == (f"{name} of 2".encode(), 2, 0)
+        assert told.member_id == name
+    assert running(group) == ALL
+    assert group.workers["w1"].core.leader  # what every assignment says is read as before
+    assignor.error = 7
+    group.workers["w2"].feed(RebalanceRequested(64))
+    group.run(12_000)
+    assert [told_last(group, name).error for name in ("w1", "w2")] == [7, 7]
+    assert running(group) == ALL  # an error of one worker stops nothing
+
+
+def test_what_is_said_is_of_the_version_that_the_assignor_names() -> None:
+    class InVersion1(Saying):
+        def assign(self, group: WorkerGroup, memory: object = None) -> Computed:
+            target, after = super().assign(group, memory)
+            said = {
+                each: replace(metadata, version=1) for each, metadata in target.metadata.items()
+            }
+            return Computed(replace(target, metadata=said), after)
+
+    group = group_of("w1", assignor=InVersion1())
+    told = told_last(group, "w1")
+    assert (told.data, told.version) == (b"w1 of 1", 1)
+    assert running(group) == ALL
+
+
+def test_a_version_that_a_worker_does_not_read_is_refused_and_told() -> None:
+    class InVersion3(Saying):
+        def assign(self, group: WorkerGroup, memory: object = None) -> Computed:
+            target, after = super().assign(group, memory)
+            said = {each: AssignmentMetadata(b"x", version=3) for each in group.workers}
+            return Computed(replace(target, metadata=said), after)
+
+    group = group_of("w1", assignor=InVersion3())
+    assert any("versions 1 to 2, not 3" in each for each in group.workers["w1"].errors)
+    assert not group.workers["w1"].runs
+
+
+def test_a_worker_that_says_something_else_is_heard_with_its_reason() -> None:
+    assignor = Saying()
+    group = group_of("w1", "w2", assignor=assignor)
+    computed = len(assignor.heard)
+    new = (
+        AssignorVersions("incremental-cooperative", 1, 2, AssignorMetadata(b"half", 2, reason=99)),
+    )
+    group.workers["w2"].feed(RebalanceRequested(64, new))
+    group.run(12_000)
+    assert assignor.heard[computed:] == [{"w1": (b"", 0), "w2": (b"half", 99)}]
+
+    group.workers["w2"].feed(RebalanceRequested(RebalanceReason.CONFIGURATION_CHANGED))
+    group.run(12_000)
+    assert assignor.heard[computed + 1 :] == [{"w1": (b"", 0), "w2": (b"half", 2)}]
+
+
+def test_a_worker_without_a_reason_of_its_assignor_tells_its_own() -> None:
+    assignor = Saying()
+    group = group_of("w1", assignor=assignor)
+    said = (AssignorVersions("incremental-cooperative", 1, 2, AssignorMetadata(b"", 2)),)
+    group.workers["w1"].feed(RebalanceRequested(64, said))
+    group.run(12_000)
+    assert assignor.heard[-1] == {"w1": (b"", 64)}
 
 
 def test_an_assignor_that_always_fails_is_asked_more_and_more_rarely() -> None:
