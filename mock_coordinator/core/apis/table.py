@@ -41,6 +41,7 @@ from kip848_client.wire.messages.configs import (
     IncrementalAlterConfigsRequest,
 )
 from kip848_client.wire.messages.connect_group import (
+    ConnectGroupDescribeRequest,
     ConnectGroupHeartbeatRequest,
     ConnectGroupInstallAssignmentRequest,
     ConnectGroupPrepareAssignmentRequest,
@@ -158,6 +159,7 @@ from mock_coordinator.core.authorization.rules.configs import (
     admit_list_config_resources,
 )
 from mock_coordinator.core.authorization.rules.groups import (
+    admit_connect_group_describe,
     admit_connect_group_heartbeat,
     admit_connect_group_install_assignment,
     admit_connect_group_prepare_assignment,
@@ -348,6 +350,7 @@ SERVED: Final[tuple[ServedApi, ...]] = (
         coordinate_group,
         admit_connect_group_install_assignment,
     ),
+    ServedApi(ConnectGroupDescribeRequest, coordinate_group, admit_connect_group_describe),
 )
 """In the order of Kafka's API keys."""
 

@@ -61,6 +61,8 @@ from kip848_client.wire.messages.configs import (
     IncrementalAlterConfigsResponse,
 )
 from kip848_client.wire.messages.connect_group import (
+    ConnectGroupDescribeRequest,
+    ConnectGroupDescribeResponse,
     ConnectGroupHeartbeatRequest,
     ConnectGroupHeartbeatResponse,
     ConnectGroupInstallAssignmentRequest,
@@ -345,11 +347,17 @@ APIS: Final[dict[int, Api]] = {
             ConnectGroupInstallAssignmentRequest,
             ConnectGroupInstallAssignmentResponse,
         ),
+        Api(
+            10485,
+            "ConnectGroupDescribe",
+            ConnectGroupDescribeRequest,
+            ConnectGroupDescribeResponse,
+        ),
     )
 }
 """By API key."""
 
-DRAFT_API_KEYS: Final = (10480, 10481, 10482, 10483, 10484)
+DRAFT_API_KEYS: Final = (10480, 10481, 10482, 10483, 10484, 10485)
 
 _BY_REQUEST: Final[dict[type[Any], Api]] = {api.request: api for api in APIS.values()}
 _BY_NAME: Final[dict[str, Api]] = {api.name: api for api in APIS.values()}

@@ -130,6 +130,6 @@ def test_a_shell_can_say_every_option_that_makes_sense_there(
 def test_the_draft_protocols_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     assert served(monkeypatch)["draft_protocols"] is True
     assert served(monkeypatch, "--no-draft-protocols")["draft_protocols"] is False
-    drafts = {10480, 10481, 10482, 10483, 10484}
+    drafts = {10480, 10481, 10482, 10483, 10484, 10485}
     assert drafts <= MockBroker(listen=False).core.api_versions.keys()
     assert not drafts & MockBroker(listen=False, draft_protocols=False).core.api_versions.keys()

@@ -19,6 +19,8 @@ from kip848_client.wire.messages.client_assignors import (
     ConsumerGroupPrepareAssignmentResponse,
 )
 from kip848_client.wire.messages.connect_group import (
+    ConnectGroupDescribeResponse,
+    ConnectGroupDescribeResponseDescribedGroup,
     ConnectGroupHeartbeatResponse,
     ConnectGroupInstallAssignmentResponse,
     ConnectGroupPrepareAssignmentResponse,
@@ -56,6 +58,7 @@ from mock_coordinator.core.security.acls import Operation, ResourceType
 from mock_coordinator.core.state.broker import NO_OPERATIONS
 
 __all__ = [
+    "admit_connect_group_describe",
     "admit_connect_group_heartbeat",
     "admit_connect_group_install_assignment",
     "admit_connect_group_prepare_assignment",
@@ -158,6 +161,25 @@ def admit_consumer_group_describe(requester: Requester, request: Any) -> Admissi
         _set_operations(requester, request, response.groups)
         shown = tuple(_without_hidden_topics(requester, group) for group in response.groups)
         return replace(response, groups=(*denied, *shown))
+
+    return Admitted(replace(request, group_ids=kept), complete)
+
+
+def admit_connect_group_describe(requester: Requester, request: Any) -> Admission:
+    """DESCRIBE on each group, as for ConsumerGroupDescribe; there are no topics to hide."""
+    kept, refused = divided(
+        request.group_ids, lambda each: requester.may_group(Operation.DESCRIBE, each)
+    )
+    denied = tuple(
+        ConnectGroupDescribeResponseDescribedGroup(group_id=group_id, error_code=_DENIED)
+        for group_id in refused
+    )
+    if not kept:
+        return Denied(ConnectGroupDescribeResponse(groups=denied))
+
+    def complete(response: Any) -> Any:
+        _set_operations(requester, request, response.groups)
+        return replace(response, groups=(*denied, *response.groups))
 
     return Admitted(replace(request, group_ids=kept), complete)
 

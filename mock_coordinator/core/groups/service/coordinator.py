@@ -38,6 +38,7 @@ from kip848_client.wire.messages.client_assignors import (
     ConsumerGroupPrepareAssignmentResponse,
 )
 from kip848_client.wire.messages.connect_group import (
+    ConnectGroupDescribeRequest,
     ConnectGroupHeartbeatRequest,
     ConnectGroupHeartbeatResponse,
     ConnectGroupInstallAssignmentRequest,
@@ -97,6 +98,7 @@ from mock_coordinator.core.groups.records.state_records import (
     TransactionEnd,
 )
 from mock_coordinator.core.groups.service import classic_requests
+from mock_coordinator.core.groups.service.connect_description import describe_connect_groups
 from mock_coordinator.core.groups.service.describe import (
     describe_classic_groups,
     describe_consumer_groups,
@@ -136,6 +138,7 @@ _Read = Callable[[Environment, RequestReceived, Any], "Message"]
 _Decide = Callable[[Environment, int, RequestReceived, Any], Decision[Any]]
 
 _READS: Final[Mapping[type, _Read]] = {
+    ConnectGroupDescribeRequest: describe_connect_groups,
     ConsumerGroupDescribeRequest: describe_consumer_groups,
     DescribeGroupsRequest: describe_classic_groups,
     ListGroupsRequest: list_groups,

@@ -38,10 +38,16 @@ from mock_coordinator.core.groups.state.member import Member
 from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.refused import Refused
 
-__all__ = ["describe_classic_groups", "describe_consumer_groups"]
+__all__ = [
+    "ALL_GROUP_OPERATIONS",
+    "CLASSIC_MEMBER",
+    "MODERN_MEMBER",
+    "describe_classic_groups",
+    "describe_consumer_groups",
+]
 
-_CLASSIC_MEMBER: Final = 0
-_CONSUMER_MEMBER: Final = 1
+CLASSIC_MEMBER: Final = 0
+MODERN_MEMBER: Final = 1
 """MemberType of a member that came through JoinGroup, and of one that heartbeats (KIP-1099)."""
 _ERROR_VERSION: Final = 6
 
@@ -110,7 +116,7 @@ def _member(
         target_assignment=_named(
             env, {topic_id: sorted(partitions) for topic_id, partitions in target.items()}
         ),
-        member_type=_CONSUMER_MEMBER if member.classic is None else _CLASSIC_MEMBER,
+        member_type=MODERN_MEMBER if member.classic is None else CLASSIC_MEMBER,
     )
     if env.config.client_assignors:
         _say(described.assignment, member.current.metadata)

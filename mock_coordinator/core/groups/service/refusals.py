@@ -26,6 +26,11 @@ from kip848_client.wire.messages.classic_group import (
     JoinGroupResponse,
     SyncGroupRequest,
 )
+from kip848_client.wire.messages.connect_group import (
+    ConnectGroupDescribeRequest,
+    ConnectGroupDescribeResponse,
+    ConnectGroupDescribeResponseDescribedGroup,
+)
 from kip848_client.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -180,6 +185,19 @@ def _consumer_describe(_received: RequestReceived, code: ErrorCode, answer: Any)
     )
 
 
+def _connect_describe(_received: RequestReceived, code: ErrorCode, answer: Any) -> Message:
+    return ConnectGroupDescribeResponse(
+        groups=tuple(
+            group
+            if group.error_code in _DECIDED_BEFORE_LOOKUP
+            else ConnectGroupDescribeResponseDescribedGroup(
+                group_id=group.group_id, error_code=code
+            )
+            for group in answer.groups
+        )
+    )
+
+
 def _describe(_received: RequestReceived, code: ErrorCode, answer: Any) -> Message:
     return DescribeGroupsResponse(
         groups=tuple(
@@ -205,6 +223,7 @@ def _delete(_received: RequestReceived, code: ErrorCode, answer: Any) -> Message
 
 
 _REFUSE: Final[dict[type, Callable[[RequestReceived, ErrorCode, Any], Message]]] = {
+    ConnectGroupDescribeRequest: _connect_describe,
     ConsumerGroupDescribeRequest: _consumer_describe,
     DeleteGroupsRequest: _delete,
     DescribeGroupsRequest: _describe,

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from kip848_client.assignors._java_order import DEFAULT_CAPACITY, string_hash, table_order
 from kip848_client.wire._fields import Message
+from kip848_client.wire.messages.connect_group import ConnectGroupDescribeRequest
 from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kip848_client.wire.messages.groups import DeleteGroupsRequest, DescribeGroupsRequest
 from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest
@@ -83,7 +84,9 @@ class Split:
         return parts
 
 
-def _some_described(request: ConsumerGroupDescribeRequest, places: Sequence[int]) -> Message:
+def _some_described(
+    request: ConsumerGroupDescribeRequest | ConnectGroupDescribeRequest, places: Sequence[int]
+) -> Message:
     return replace(request, group_ids=tuple(request.group_ids[i] for i in places))
 
 
@@ -111,6 +114,9 @@ def _merged_results(answers: Sequence[Any]) -> Message:
 
 SPLITS: Final[dict[type, Split]] = {
     ConsumerGroupDescribeRequest: Split(
+        lambda request: request.group_ids, _some_described, _merged_groups, nameless=True
+    ),
+    ConnectGroupDescribeRequest: Split(
         lambda request: request.group_ids, _some_described, _merged_groups, nameless=True
     ),
     DeleteGroupsRequest: Split(

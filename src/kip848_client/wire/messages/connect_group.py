@@ -13,6 +13,11 @@ from typing import ClassVar
 from kip848_client.wire._fields import array, boolean, data, int8, int16, int32, string, struct
 
 __all__ = [
+    "ConnectGroupDescribeRequest",
+    "ConnectGroupDescribeResponse",
+    "ConnectGroupDescribeResponseAssignment",
+    "ConnectGroupDescribeResponseDescribedGroup",
+    "ConnectGroupDescribeResponseMember",
     "ConnectGroupHeartbeatRequest",
     "ConnectGroupHeartbeatRequestAssignor",
     "ConnectGroupHeartbeatResponse",
@@ -194,3 +199,89 @@ class ConnectGroupInstallAssignmentResponse:
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(default=None, nullable="0+")
+
+
+@dataclass(slots=True, kw_only=True)
+class ConnectGroupDescribeRequest:
+    """An administrator asks what some groups look like."""
+
+    API_KEY: ClassVar[int] = 10485
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
+    FLEXIBLE: ClassVar[int] = 0
+
+    group_ids: tuple[str, ...] = array("string")
+    include_authorized_operations: bool = boolean()
+
+
+@dataclass(slots=True, kw_only=True)
+class ConnectGroupDescribeResponseAssignment:
+    """Items, and what the assignor said to the worker with them. ``error`` is the assignor's."""
+
+    items: tuple[ConnectGroupItems, ...] = array(ConnectGroupItems)
+    error: int = int8()
+    version: int = int16()
+    metadata: bytes = data()
+
+
+@dataclass(slots=True, kw_only=True)
+class ConnectGroupDescribeResponseMember:
+    """A worker: what it says, what it has, what it is giving up, and what it is to have.
+
+    ``member_state`` is 0 for stable, 1 for one that has yet to give items up, 2 for one that waits
+    for items of others. ``member_type`` is as in ConsumerGroupDescribe: 0 for the classic protocol.
+    ``version`` and ``metadata`` are those of its offer for the group's assignor.
+    """
+
+    member_id: str = string()
+    instance_id: str | None = string(default=None, nullable="0+")
+    member_epoch: int = int32()
+    client_id: str = string()
+    client_host: str = string()
+    member_type: int = int8(default=-1)
+    member_state: int = int8()
+    version: int = int16()
+    metadata: bytes = data()
+    assignment: ConnectGroupDescribeResponseAssignment = struct(
+        ConnectGroupDescribeResponseAssignment
+    )
+    revoking: tuple[ConnectGroupItems, ...] = array(ConnectGroupItems)
+    target_assignment: ConnectGroupDescribeResponseAssignment = struct(
+        ConnectGroupDescribeResponseAssignment
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class ConnectGroupDescribeResponseDescribedGroup:
+    """A group. ``computed_by`` computed the target, ``computing`` is asked for the next one;
+    ``assignor_error`` is why the target is still that of an older epoch, 0 for no reason.
+    ``deferred`` items wait for a worker to return."""
+
+    error_code: int = int16()
+    error_message: str | None = string(default=None, nullable="0+")
+    group_id: str = string()
+    group_state: str = string()
+    group_epoch: int = int32()
+    assignment_epoch: int = int32()
+    assignor_name: str = string()
+    assignor_error: int = int8()
+    computed_by: str | None = string(default=None, nullable="0+")
+    computing: str | None = string(default=None, nullable="0+")
+    members: tuple[ConnectGroupDescribeResponseMember, ...] = array(
+        ConnectGroupDescribeResponseMember
+    )
+    deferred: tuple[ConnectGroupItems, ...] = array(ConnectGroupItems)
+    authorized_operations: int = int32(default=-(2**31))
+
+
+@dataclass(slots=True, kw_only=True)
+class ConnectGroupDescribeResponse:
+    """The groups, or why not."""
+
+    API_KEY: ClassVar[int] = 10485
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
+    FLEXIBLE: ClassVar[int] = 0
+
+    throttle_time_ms: int = int32()
+    groups: tuple[ConnectGroupDescribeResponseDescribedGroup, ...] = array(
+        ConnectGroupDescribeResponseDescribedGroup
+    )
