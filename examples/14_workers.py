@@ -1,28 +1,30 @@
-"""Share connectors and their tasks among workers, one of which leaves.
+"""Share names of connectors and tasks among workers, one of which leaves.
 
-Only brokers with groups of type connect can be asked; the bundled one is such a broker.
+``--bootstrap HOST:PORT`` plays it on a real Kafka, from 4.0 on: the workers are members of a
+classic group there, as Kafka Connect's own are. What runs under a name is up to the program.
 
 Prints::
 
-    first runs orders, payments, orders-0, orders-1, payments-0
+    first runs orders orders-0 orders-1 payments payments-0
     first and second run 5 items
-    first runs orders, payments, orders-0, orders-1, payments-0
+    first runs orders orders-0 orders-1 payments payments-0
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 
-from kip848_client.connect import IncrementalCooperativeAssignor
 from kip848_client.worker import AssignedItem, Worker
 from mock_coordinator import MockBroker
 
 CONNECTORS = {"orders": 2, "payments": 1}
-FAST = {
+CONFIG = {
     "group.consumer.min.heartbeat.interval.ms": "50",
     "group.consumer.heartbeat.interval.ms": "50",
     "group.initial.rebalance.delay.ms": "0",  # for the first ones to join; 3 seconds by default
 }
+CHANGED = asyncio.Event()
 
 
 class Items:
@@ -33,42 +35,44 @@ class Items:
 
     async def on_assigned(self, items: tuple[AssignedItem, ...]) -> None:
         self.running |= set(items)
+        CHANGED.set()
 
     async def on_revoked(self, items: tuple[AssignedItem, ...]) -> None:
         self.running -= set(items)  # when this returns, another worker starts them
+        CHANGED.set()
 
-    async def on_lost(self, items: tuple[AssignedItem, ...]) -> None:
-        self.running -= set(items)
+    on_lost = on_revoked
 
 
-def shown(items: Items) -> str:
-    in_order = sorted(items.running, key=lambda item: (item.task >= 0, item))
-    return ", ".join(map(str, in_order))
+async def all_run(*workers: Items) -> None:
+    while not all(each.running for each in workers) or sum(len(w.running) for w in workers) != 5:
+        CHANGED.clear()
+        await CHANGED.wait()
 
 
 async def main() -> None:
-    async with MockBroker(config=FAST) as broker:
+    real = sys.argv[2] if sys.argv[1:2] == ["--bootstrap"] else None
+    async with MockBroker(config=CONFIG) as broker:
 
         def worker(name: str, items: Items) -> Worker:
             return Worker(
                 CONNECTORS,
                 items,
-                bootstrap_servers=broker.bootstrap,
+                bootstrap_servers=real or broker.bootstrap,
                 group_id="copiers",
                 rest_advertised_url=f"http://{name}:8083/",
-                # items of a worker that leaves wait so long for it to come back
-                assignors=(IncrementalCooperativeAssignor(scheduled_rebalance_max_delay_ms=500),),
+                scheduled_rebalance_max_delay_ms=500,  # how long items wait for one that left
             )
 
         first, second = Items(), Items()
         async with worker("first", first):
-            await broker.wait_for(lambda: len(first.running) == 5)
-            print(f"first runs {shown(first)}")
+            await all_run(first)
+            print("first runs", *sorted(map(str, first.running)))
             async with worker("second", second):
-                await broker.wait_for(lambda: 0 < len(second.running) == 5 - len(first.running))
+                await all_run(first, second)
                 print(f"first and second run {len(first.running | second.running)} items")
-            await broker.wait_for(lambda: len(first.running) == 5)
-            print(f"first runs {shown(first)}")
+            await all_run(first)
+            print("first runs", *sorted(map(str, first.running)))
 
 
 if __name__ == "__main__":

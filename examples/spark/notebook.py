@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A topic in a notebook
 # Run the cells one after the other: in Jupyter (with jupytext), VS Code or PyCharm. The broker is
-# the bundled one, so that `pip install 'kip848-client[spark]'` and Java 17 is all that is needed.
+# the bundled one, so that `pip install '.[spark]'` and Java 17 is all that is needed.
 
 # %% A broker with some orders. For yours: bootstrap = "localhost:9092", and no broker.
 import json

@@ -1,4 +1,4 @@
-"""Metrics for OpenTelemetry (``pip install kip848-client[otel]``).
+"""Metrics for OpenTelemetry (``pip install '.[otel]'``).
 
 ::
 
@@ -22,6 +22,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from kip848_client._extras import installation
 from kip848_client._shown import shown
 from kip848_client.errors import ConfigError
 from kip848_client.metrics import TABLE, Metrics, Row, Sample, Statistic
@@ -108,7 +109,5 @@ def _library() -> Any:
     try:
         import opentelemetry.metrics
     except ImportError as err:
-        raise ConfigError(
-            "opentelemetry-api is not installed: pip install 'kip848-client[otel]'"
-        ) from err
+        raise ConfigError(f"opentelemetry-api is not installed: {installation('otel')}") from err
     return opentelemetry.metrics

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus (``pip install kip848-client[prometheus]``).
+"""Metrics for Prometheus (``pip install '.[prometheus]'``).
 
 ::
 
@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from kip848_client._extras import installation
 from kip848_client._shown import shown
 from kip848_client.errors import ConfigError
 from kip848_client.metrics import (
@@ -154,6 +155,6 @@ def _library() -> Any:
         import prometheus_client.core
     except ImportError as err:
         raise ConfigError(
-            "prometheus_client is not installed: pip install 'kip848-client[prometheus]'"
+            f"prometheus_client is not installed: {installation('prometheus')}"
         ) from err
     return prometheus_client.core

@@ -1,4 +1,4 @@
-"""Keys and values by the schemas of a registry (``pip install 'kip848-client[schema-registry]'``).
+"""Keys and values by the schemas of a registry (``pip install '.[schema-registry]'``).
 
 confluent-kafka's asynchronous serializers and deserializers do the work, here they are made what a
 ``Producer`` and a ``Consumer`` take::
@@ -28,6 +28,7 @@ from traceback import walk_tb
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
+from kip848_client._extras import installation
 from kip848_client._shown import shown
 from kip848_client.errors import ConfigError, SchemaUnavailable
 from kip848_client.serialization import (
@@ -203,5 +204,5 @@ def _library(name: str) -> Any:
     except ImportError as err:
         raise ConfigError(
             f"what schema registries need is not installed ({err}): "
-            "pip install 'kip848-client[schema-registry]'"
+            f"{installation('schema-registry')}"
         ) from err

@@ -14,6 +14,7 @@ from typing import Final
 import pytest
 
 from benchmarks.__main__ import BENCHMARKS
+from kip848_client._extras import installation
 from kip848_client.cli import COMMANDS, main, parser_for
 
 ROOT: Final = Path(__file__).parents[2]
@@ -91,6 +92,16 @@ def test_python_has_it(command: str) -> None:
     source = "".join(each.read_text(encoding="utf-8") for each in files)
     for option in (each for each in rest if each.startswith("--")):
         assert f'"{option}"' in source
+
+
+def test_errors_and_pages_install_extras_in_the_same_way() -> None:
+    """From a clone, until the package is published."""
+    command, _, where = installation("report").partition(" in ")
+    assert command in of("pip")
+    assert where == "a clone of kip848-client"
+    published = re.compile(r"install [^`\n]*(?<!/)kip848-client\[")
+    texts = [*PAGES, *(ROOT / "src").rglob("*.py"), *(ROOT / "examples").rglob("*.py")]
+    assert not [str(each) for each in texts if published.search(each.read_text(encoding="utf-8"))]
 
 
 @pytest.mark.parametrize("command", of("pip"))

@@ -44,7 +44,7 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch, missing:
     monkeypatch.setitem(sys.modules, missing, None)
     if missing == "httpx2":
         monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(ConfigError, match=r"pip install 'kip848-client\[schema-registry\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[schema-registry\]'"):
         SchemaDeserializer(AsyncAvroDeserializer)
 
 

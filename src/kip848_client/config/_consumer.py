@@ -150,7 +150,7 @@ class ConsumerConfig(ClientConfig):
     nothing."""
     enable_metrics_push: bool = True
     """Whether brokers that ask for it get these metrics (KIP-714). It takes the package
-    opentelemetry-proto: ``pip install 'kip848-client[telemetry]'``."""
+    opentelemetry-proto: ``pip install '.[telemetry]'``."""
 
     @property
     def poll_interval_ms(self) -> int:

@@ -90,7 +90,7 @@ class ProducerConfig(ClientConfig):
     nothing."""
     enable_metrics_push: bool = True
     """Whether brokers that ask for it get these metrics (KIP-714). It takes the package
-    opentelemetry-proto: ``pip install 'kip848-client[telemetry]'``."""
+    opentelemetry-proto: ``pip install '.[telemetry]'``."""
 
     @property
     def idempotent(self) -> bool:

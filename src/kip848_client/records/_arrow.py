@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any, Final
 
+from kip848_client._extras import installation
 from kip848_client._types import TopicPartition
 from kip848_client.errors import ConfigError
 from kip848_client.records._columns import Columns
@@ -27,7 +28,7 @@ def pyarrow() -> Any:
         import pyarrow as pa
     except ImportError as err:
         raise ConfigError(
-            "to_arrow() needs pyarrow, which is not installed: pip install 'kip848-client[arrow]'"
+            f"to_arrow() needs pyarrow, which is not installed: {installation('arrow')}"
         ) from err
     return pa
 

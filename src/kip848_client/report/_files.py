@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kip848_client._extras import installation
 from kip848_client.errors import ConfigError
 from kip848_client.history import Tables
 from kip848_client.recording import Record
@@ -24,7 +25,7 @@ __all__ = ["pictures_of", "write_page", "write_pictures"]
 _PNG_DPI: Final = 150
 _SVG_DPI: Final = 110
 _MISSING: Final = (
-    "pictures are made by matplotlib, which is not installed: pip install 'kip848-client[report]'"
+    f"pictures are made by matplotlib, which is not installed: {installation('report')}"
 )
 _GROUPS: Final = 20
 """So many groups have pictures on a page; the others their numbers."""

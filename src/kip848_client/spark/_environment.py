@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from kip848_client._extras import installation
 from kip848_client.errors import ConfigError
 
 __all__ = ["check_environment"]
@@ -27,7 +28,7 @@ def check_environment(environment: Mapping[str, str] | None = None) -> None:
 
 
 def _check_pyspark() -> None:
-    way_out = "pip install 'kip848-client[spark]'"
+    way_out = installation("spark")
     try:
         found = importlib.metadata.version("pyspark")
         importlib.metadata.version("pyarrow")

@@ -1,4 +1,4 @@
-"""Points in OpenTelemetry's protobuf (``pip install kip848-client[telemetry]``).
+"""Points in OpenTelemetry's protobuf (``pip install '.[telemetry]'``).
 
 What is loaded for it is loaded with the first push. ``packed`` may run in a thread.
 """

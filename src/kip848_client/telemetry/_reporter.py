@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol
 from kip848_client._aiokafka._codec import CODECS_HERE, compressed
 from kip848_client._chance import CHANCE
 from kip848_client._driver._stepping import Stepping
+from kip848_client._extras import installation
 from kip848_client._ports import Clock, NotSent
 from kip848_client.errors import (
     Kip848Error,
@@ -271,7 +272,7 @@ def telemetry_of(
     elif metrics is None:
         why = "it counts nothing; give it a Metrics: metrics=Metrics()"
     elif not is_installed():
-        why = "opentelemetry-proto is not installed: pip install 'kip848-client[telemetry]'"
+        why = f"opentelemetry-proto is not installed: {installation('telemetry')}"
     if why or metrics is None:
         if is_wanted and is_asked_for:
             _log.warning("no metrics are pushed to brokers: %s", why, extra=dict(fields))

@@ -1,4 +1,4 @@
-"""Workers that share connectors and their tasks, as members of a group on the protocol of KIP-848.
+"""Workers that share the names of connectors and tasks, as members of one group.
 
 ``Worker`` is what users import. Inside, ``WorkerCore`` decides and ``_driving`` performs, as with
 ``kip848_client.member``: events in, commands out, no clock and no I/O in the core.

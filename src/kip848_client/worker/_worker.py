@@ -55,8 +55,11 @@ _INT64_MAX: Final = 2**63 - 1
 
 
 class Worker:
-    """One worker of a group that shares connectors and their tasks
-    (docs/reference/draft-protocols.md).
+    """One worker of a group that shares the names of connectors and tasks; what runs under a name
+    is up to the program (docs/reference/draft-protocols.md).
+
+    On real Kafka, from 4.0 on, it is a member of a classic group, as Kafka Connect's own workers
+    are; on the bundled broker it speaks the new protocol.
 
         class Items:
             async def on_assigned(self, items): ...  # start these

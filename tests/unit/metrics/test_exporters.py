@@ -169,7 +169,7 @@ def test_without_its_library_the_error_says_what_to_install(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
     )
     assert ConfigError.__name__ in done.stderr
-    assert "pip install 'kip848-client[" in done.stderr
+    assert "pip install '.[" in done.stderr
 
 
 @pytest.mark.parametrize("what", [None, "metrics", 1, object(), Metrics, {}])

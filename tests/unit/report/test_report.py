@@ -250,4 +250,4 @@ def test_without_matplotlib_it_says_what_to_install(
     png = ("--png", str(tmp_path / "png"))
     page = ("--output", str(tmp_path / "p"))
     assert main(["report", str(tmp_path / events), *page, *png]) == 2
-    assert "pip install 'kip848-client[report]'" in capsys.readouterr().err
+    assert "pip install '.[report]'" in capsys.readouterr().err

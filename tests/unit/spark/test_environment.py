@@ -66,7 +66,7 @@ def test_a_spark_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", missing)
-    with pytest.raises(ConfigError, match=r"needs pyspark.*pip install 'kip848-client\[spark\]'"):
+    with pytest.raises(ConfigError, match=r"needs pyspark.*pip install '\.\[spark\]'"):
         check_environment({})
 
 

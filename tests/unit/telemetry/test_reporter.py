@@ -255,7 +255,7 @@ async def test_brokers_that_take_no_metrics_are_no_reason_for_a_word(
     [
         (False, True, True, "enable_metrics_push is False"),
         (True, False, True, "metrics=Metrics"),
-        (True, True, False, r"pip install 'kip848-client\[telemetry\]'"),
+        (True, True, False, r"pip install '\.\[telemetry\]'"),
     ],
 )
 async def test_who_pushes_nothing_says_why_to_who_asks(

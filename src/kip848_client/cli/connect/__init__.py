@@ -20,8 +20,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     text = (
-        "watch workers that share connectors and tasks on the embedded coordinator: one joins, "
-        "one is killed, one bounces"
+        "watch workers that share names of connectors and tasks on the embedded coordinator: one "
+        "joins, one is killed, one bounces"
     )
     demo = actions.add_parser("demo", help=text, description=text)
     demo.add_argument(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kip848_client._extras import installation
 from kip848_client.errors import ConfigError
 
 __all__ = ["Books", "Place", "Verdict", "rows_in"]
@@ -80,7 +81,7 @@ def rows_in(folder: Path) -> list[tuple[int, int, int]]:
     try:
         parquet: Any = importlib.import_module("pyarrow.parquet")
     except ImportError as err:
-        raise ConfigError(f"{err}: pip install 'kip848-client[spark]'") from err
+        raise ConfigError(f"{err}: {installation('spark')}") from err
     found: list[tuple[int, int, int]] = []
     for file in sorted(folder.glob("batch_id=*/*.parquet")):
         table = parquet.ParquetFile(file).read(columns=["partition", "offset", "id"])
