@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from kip848_client.cluster import LeadersLearnt, PartitionLeader, TopicLeaders
+from kip848_client.cluster import ClusterChanged, LeadersLearnt, PartitionLeader, TopicLeaders
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching import FetchSettings, ListOffsets, SendFetch
 from tests.unit.fetching._harness import Harness, data, row, tid, tp
@@ -65,6 +65,18 @@ def test_a_replica_that_refuses_is_left_for_the_leader_and_avoided(code: ErrorCo
     h.advance(301_000)
     h.answer({0: data(1)}, node=1)
     assert h.fetch(1).intent.rack == "b"
+
+
+def test_of_another_cluster_no_replica_is_avoided() -> None:
+    """The broker with this number may be another one."""
+    h = near()
+    h.answer(None, row(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER), node=2)
+    assert h.fetch(1).intent.rack == ""
+    h.open.clear()
+    h.post(ClusterChanged())
+    assert h.fetch(1).intent.rack == "b"
+    h.answer(None, row(preferred_replica=2), node=1)
+    assert list(h.open) == [2]
 
 
 def test_out_of_range_at_the_leader_is_asked_of_the_leader() -> None:

@@ -150,6 +150,31 @@ def test_an_abort_drops_what_was_not_sent_and_waits_for_what_was() -> None:
     assert h.core.snapshot().held_bytes == 0
 
 
+def test_v1_takes_another_epoch_when_a_batch_that_waits_for_its_next_try_is_dropped() -> None:
+    """The broker has refused it, and has nothing under its sequence number: what follows it under
+    the same epoch would be out of order."""
+    h = TransactionHarness(level=1, linger_ms=0)
+    h.begin()
+    h.append("one", to=tp(0))
+    h.answer_txn()
+    h.answer(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert not h.open, "it is sent again after a pause"
+    before = len(h.all(do.InitProducerId))
+    h.post(ev.AbortRequested(12, FOREVER))
+    assert h.failed.keys() == {1}
+    h.answer_txn()
+    assert 12 in h.tickets
+    (asked,) = h.all(do.InitProducerId)[before:]
+    assert asked.producer == ProducerId(7, 0), "the coordinator raises our own epoch"
+    h.begin(13)
+    h.append("two", to=tp(0))
+    h.answer_txn()
+    h.advance(100)
+    h.answer_txn()
+    batch = h.batch()
+    assert (batch.producer, batch.first) == (ProducerId(8, 0), 0)
+
+
 def test_out_of_order_at_the_head_ends_the_transaction() -> None:
     h = TransactionHarness()
     h.begin()

@@ -236,6 +236,35 @@ def test_a_topic_that_was_created_again_is_written_to() -> None:
     assert [(each.node, each.batches[0].topic_id) for each in h.open] == [(2, tid(9))]
 
 
+@pytest.mark.parametrize("is_told", [False, True])
+def test_of_a_topic_that_was_created_again_one_batch_is_on_its_way_until_it_is_known(
+    *, is_told: bool
+) -> None:
+    """Its brokers do not know this producer, and take any first sequence number: of two batches the
+    second one may be written alone. ``is_told``: metadata tells of the new topic, not a broker."""
+    h = Harness(ProduceSettings(linger_ms=0))
+    h.send("one")
+    h.answer()
+    h.advance(1_000)
+    h.topics["t"] = (tid(9), {0: (1, 0)})
+    if is_told:
+        h.learn()
+    h.append("two")
+    if not is_told:
+        h.answer(ErrorCode.UNKNOWN_TOPIC_ID)
+    h.advance(1_000)
+    h.append("three")
+    h.advance(1_000)
+    (first,) = h.open
+    assert first.batches[0].topic_id == tid(9)
+    assert h.batch(request=first).values == ["two"]
+    h.answer()
+    (second,) = h.open
+    assert h.batch(request=second).values == ["three"]
+    h.append("four")
+    assert len(h.open) == 2, "the broker knows us by now"
+
+
 def test_a_batch_waits_for_a_leader() -> None:
     h = Harness(ProduceSettings(linger_ms=0))
     h.topics["t"][1][0] = (-1, 6)

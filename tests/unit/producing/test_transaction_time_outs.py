@@ -98,7 +98,10 @@ def test_a_forgotten_time_out_is_found_out_by_an_abort(level: int) -> None:
     h = Harness(level).filled()
     ticket = h.abort()
     h.answer(ErrorCode.PRODUCER_FENCED)
+    assert h.asked(do.InitProducerId).producer == ME
     h.answer(ErrorCode.PRODUCER_FENCED)
+    assert h.is_in(State.ABORTING)
+    assert h.asked(do.InitProducerId).producer == BUMPED, "nobody but we can have this epoch"
     h.answer(who=BUMPED_TWICE)
     assert h.is_done(ticket)
     assert h.is_done(h.begin())

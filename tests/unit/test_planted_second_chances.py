@@ -1,0 +1,81 @@
+"""Bugs in what clients remember and ask again, each put in on purpose: a test that looks for it
+fails. Each is a pair of rare events, or a request that is repeated and differs from the first."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import pytest
+
+from kip848_client.admin._asking import Asking
+from kip848_client.fetching._core import FetchCore
+from kip848_client.producing._answers import Answers
+from kip848_client.producing._sender import Sender
+from kip848_client.producing._transaction import Transactions
+from tests.support.planting import Plant, plant
+from tests.unit.admin import test_leaders as admin_leaders
+from tests.unit.fetching import test_core_replicas as replicas
+from tests.unit.producing import test_core_transactions as core_transactions
+from tests.unit.producing import test_topics as topics
+from tests.unit.producing import test_transaction_time_outs as time_outs
+
+
+class Bug(NamedTuple):
+    plant: Plant
+    test: Callable[..., Any]
+    arguments: Mapping[str, Any] = MappingProxyType({})
+
+
+BUGS = {
+    "a dropped batch that was refused once leaves no gap in the sequence": Bug(
+        Plant(
+            Answers,
+            "drop",
+            "        self._hole(self._accumulator.partitions[batch.tp], batch)\n",
+            "",
+        ),
+        core_transactions.test_v1_takes_another_epoch_when_a_batch_that_waits_for_its_next_try_is_dropped,
+    ),
+    "an abort that was fenced asks a second time under the old epoch": Bug(
+        Plant(Transactions, "_go_on_aborting", "self._txn.asks_as or self.who", "self.who"),
+        time_outs.test_a_forgotten_time_out_is_found_out_by_an_abort,
+        {"level": 1},
+    ),
+    "a topic that was created again is taken to know this producer": Bug(
+        Plant(Sender, "_take", "                sequences.acknowledged = -1\n", ""),
+        topics.test_of_a_topic_that_was_created_again_one_batch_is_on_its_way_until_it_is_known,
+        {"is_told": True},
+    ),
+    "a replica is avoided in another cluster, too": Bug(
+        Plant(
+            FetchCore,
+            "_on_cluster",
+            "partition.led_by = partition.read_from = partition.avoided = NO_NODE",
+            "pass",
+        ),
+        replicas.test_of_another_cluster_no_replica_is_avoided,
+    ),
+    "offsets are looked up again under the old epoch": Bug(
+        Plant(Asking, "of_leaders", "epochs[tp] = epoch", "epochs.setdefault(tp, epoch)"),
+        admin_leaders.test_a_leader_that_moves_is_asked_again_under_its_new_epoch,
+        {"leader": 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)
+def test_a_bug_is_seen(monkeypatch: pytest.MonkeyPatch, bug: Bug) -> None:
+    _play(bug)
+    plant(monkeypatch, bug.plant)
+    with pytest.raises((AssertionError, ValueError, ExceptionGroup)):
+        _play(bug)
+
+
+def _play(bug: Bug) -> None:
+    result = bug.test(**bug.arguments)
+    if inspect.iscoroutine(result):
+        asyncio.run(result)
