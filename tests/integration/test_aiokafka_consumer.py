@@ -229,6 +229,38 @@ async def test_the_end_is_theirs(cluster: Cluster) -> None:
     consumer.unsubscribe()  # kstreams and eventiq do so after the stop
 
 
+@pytest.mark.parametrize("way", ["topics", "pattern", "by hand", "without a group"])
+async def test_nothing_is_assigned_right_after_unsubscribe(cluster: Cluster, way: str) -> None:
+    topic = await filled(cluster, "left", 2, 1)
+    group = None if way == "without a group" else cluster.unique("left")
+    consumer = made(cluster, group=group)
+    tps = {TopicPartition(topic, 0), TopicPartition(topic, 1)}
+    subscribe: Callable[[], Any] = {
+        "topics": lambda: consumer.subscribe([topic]),
+        "pattern": lambda: consumer.subscribe(pattern=topic),
+        "by hand": lambda: consumer.assign([*tps]),
+        "without a group": lambda: consumer.subscribe([topic]),
+    }[way]
+    subscribe()
+    await consumer.start()
+    await take(consumer, 2)
+    assert consumer.assignment() == tps
+    for _ in range(2):
+        consumer.unsubscribe()
+        assert consumer.assignment() == set()
+        with pytest.raises(errors.IllegalStateError):
+            await consumer.seek_to_beginning(*tps)
+        subscribe()
+        if way == "topics":
+            assert consumer.assignment() == set(), "the group has assigned nothing yet"
+        await eventually(lambda: _has(consumer, tps))
+    await consumer.stop()
+
+
+async def _has(consumer: AIOKafkaConsumer, tps: set[TopicPartition]) -> bool:
+    return consumer.assignment() == tps
+
+
 async def test_who_calls_stop_is_done_whatever_task_awaits_it(cluster: Cluster) -> None:
     """``gather`` and, in Python 3.11, ``wait_for`` make a task of it."""
     topic, group = await filled(cluster, "gathered", 1, 2), cluster.unique("gathered")
@@ -505,7 +537,7 @@ async def test_strict_refuses_what_has_no_meaning() -> None:
 
 
 async def test_wrong_settings_are_refused() -> None:
-    with pytest.raises(ValueError, match="group_remote_assignor"):
+    with pytest.raises(TypeError, match=r"'group_remote_asignor'.*'group_remote_assignor'"):
         lone("t", group_remote_asignor="range")
     with pytest.raises(ValueError, match="max_poll_records"):
         lone("t", max_poll_records=0)

@@ -233,10 +233,26 @@ async def test_wrong_settings_are_refused() -> None:
         {"acks": 2},
         {"compression_type": "rar"},
         {"enable_idempotence": True, "acks": 1},
-        {"linger": 3},
     ):
-        with pytest.raises(ValueError, match=r"must|acks|ACKS|linger_ms|compression"):
+        with pytest.raises(ValueError, match=r"must|acks|ACKS|compression"):
             AIOKafkaProducer(**wrong)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'linger'.*'linger_ms'"):
+        AIOKafkaProducer(linger=3)
+
+
+async def test_the_end_is_theirs(cluster: Cluster) -> None:
+    topic = cluster.unique("end")
+    await cluster.create_topic(topic, 1)
+    producer = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, linger_ms=60_000)
+    await producer.start()
+    sent = await producer.send(topic, b"1")
+    stopping = asyncio.create_task(producer.stop())
+    await asyncio.sleep(0)
+    await producer.flush()
+    assert sent.done(), "it waits for what the stop sends"
+    await stopping
+    await producer.flush()
+    assert (await sent).offset == 0
 
 
 # -- transactions --------------------------------------------------------------------------------

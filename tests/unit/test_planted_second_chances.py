@@ -38,7 +38,7 @@ BUGS = {
             "        self._hole(self._accumulator.partitions[batch.tp], batch)\n",
             "",
         ),
-        core_transactions.test_v1_takes_another_epoch_when_a_batch_that_waits_for_its_next_try_is_dropped,
+        core_transactions.test_v1_takes_another_epoch_when_a_refused_batch_is_dropped,
     ),
     "an abort that was fenced asks a second time under the old epoch": Bug(
         Plant(Transactions, "_go_on_aborting", "self._txn.asks_as or self.who", "self.who"),

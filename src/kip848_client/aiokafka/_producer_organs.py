@@ -100,9 +100,12 @@ class Accumulator:
         return self._of_all(sent)
 
     async def flush(self) -> None:
-        """Wait for all that was sent."""
+        """Wait for all that was sent; when the producer is stopped, for the end of that."""
         with self._translating:
-            await self._inner.flush()
+            if self._inner.was_stopped:
+                await self._inner.stop()
+            else:
+                await self._inner.flush()
 
     def _of_all(self, sent: list[asyncio.Future[Any]]) -> asyncio.Future[Any]:
         """What became of the first record, when all of them are there; or the first error."""

@@ -8,13 +8,14 @@ as a warning that says what to set instead, and refused under ``strict=True``.
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from kip848_client._aiokafka._theirs import AIOKafkaConsumer, AIOKafkaProducer
-from kip848_client.config import ConsumerConfig, ProducerConfig
+from kip848_client.config import ClientConfig, ConsumerConfig, ProducerConfig
 
 __all__ = ["consumer_settings", "producer_settings"]
 
@@ -40,7 +41,9 @@ _told: set[str] = set()
 
 
 def consumer_settings(given: Mapping[str, Any]) -> tuple[Settings, Settings]:
-    """What aiokafka's constructor gets, and what ours gets. Raises ``ValueError``."""
+    """What aiokafka's constructor gets, and what ours gets. Raises ``ValueError``, and
+    ``TypeError`` for a name that neither has."""
+    _check_names("AIOKafkaConsumer", given, {*_CONSUMER, *_MADE_HERE}, ConsumerConfig)
     level = given.get("isolation_level", _CONSUMER["isolation_level"])
     if level not in _LEVELS:  # aiokafka says so at the start, in these words
         raise ValueError(f"Incorrect isolation level {level}")
@@ -64,6 +67,7 @@ def consumer_settings(given: Mapping[str, Any]) -> tuple[Settings, Settings]:
 def producer_settings(given: Mapping[str, Any]) -> tuple[Settings, Settings]:
     """The same for a producer. Its serializers and its partitioner are called by aiokafka's part
     of it."""
+    _check_names("AIOKafkaProducer", given, _PRODUCER, ProducerConfig)
     for_theirs = {name: value for name, value in given.items() if name in _PRODUCER}
     settings = {**_PRODUCER, **given}
     ours_alone = given.keys() - _PRODUCER.keys()
@@ -81,6 +85,19 @@ def producer_settings(given: Mapping[str, Any]) -> tuple[Settings, Settings]:
     for_ours.setdefault("max_block_ms", timeout_ms)
     _, meaningless = ProducerConfig.without_meaning
     return for_theirs, for_ours | _worth_telling(given, _PRODUCER, meaningless)
+
+
+def _check_names(
+    of: str, given: Collection[str], theirs: Collection[str], ours: type[ClientConfig]
+) -> None:
+    """As Python does for a function that has named arguments only."""
+    _, meaningless = ours.without_meaning
+    known = [*theirs, *ours.model_fields, *meaningless, "strict"]
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f". Did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"{of}.__init__() got an unexpected keyword argument {name!r}{hint}")
 
 
 def _worth_telling(

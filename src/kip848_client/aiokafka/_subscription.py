@@ -49,6 +49,8 @@ class Subscription:
         self.listener: Any = None
         self._was_told = False
         """Whether the group has assigned something, or nothing, since ``subscribe``."""
+        self._has_left = False
+        """Nothing was assigned since ``unsubscribe``."""
         self._waiting: list[asyncio.Future[None]] = []
 
     # -- what it is ------------------------------------------------------------------------------
@@ -80,12 +82,15 @@ class Subscription:
         return Assignment(self._inner)
 
     def assigned_partitions(self) -> frozenset[Any]:
-        """aiokafka's ``TopicPartition``s."""
+        """aiokafka's ``TopicPartition``s. There are none right after ``unsubscribe``, as in
+        aiokafka, although the membership ends in the background."""
+        if self._has_left:
+            return frozenset()
         return frozenset(TopicPartition(*tp) for tp in self._inner.assignment())
 
     def is_assigned(self, tp: Any) -> bool:
         """Whether the partition is ours."""
-        return tp in self._inner.assignment()
+        return not self._has_left and tp in self._inner.assignment()
 
     @property
     def is_revoking(self) -> bool:
@@ -122,6 +127,7 @@ class Subscription:
         self._topics, self.listener = frozenset(topics), listener
         self.subscribed_pattern = None
         self._was_told = self._whole_topics is not None
+        self._has_left = self._has_left and not self._was_told
 
     def subscribe_pattern(self, pattern: re.Pattern[str], listener: Any = None) -> None:
         """Consume the topics that begin with a match of ``pattern``."""
@@ -134,6 +140,7 @@ class Subscription:
         self._topics, self.listener = frozenset(), listener
         self.subscribed_pattern = pattern
         self._was_told = self._whole_topics is not None
+        self._has_left = self._has_left and not self._was_told
 
     def assign_from_user(self, partitions: Partitions) -> None:
         """Consume exactly these."""
@@ -154,7 +161,7 @@ class Subscription:
         with _translating, suppress(ConsumerClosed):
             self._inner.unsubscribe()
         self._topics, self._manual = frozenset(), False
-        self._was_told = False
+        self._was_told, self._has_left = False, True
         self.subscribed_pattern = self.listener = None
 
     def pause(self, tp: Any) -> None:
@@ -201,7 +208,7 @@ class Subscription:
         return waiting
 
     def _notify(self) -> None:
-        self._was_told = True
+        self._was_told, self._has_left = True, False
         waiting, self._waiting = self._waiting, []
         for each in waiting:
             if not each.done():

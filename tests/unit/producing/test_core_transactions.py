@@ -150,7 +150,7 @@ def test_an_abort_drops_what_was_not_sent_and_waits_for_what_was() -> None:
     assert h.core.snapshot().held_bytes == 0
 
 
-def test_v1_takes_another_epoch_when_a_batch_that_waits_for_its_next_try_is_dropped() -> None:
+def test_v1_takes_another_epoch_when_a_refused_batch_is_dropped() -> None:
     """The broker has refused it, and has nothing under its sequence number: what follows it under
     the same epoch would be out of order."""
     h = TransactionHarness(level=1, linger_ms=0)
