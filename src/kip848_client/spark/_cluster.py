@@ -165,7 +165,7 @@ class Cluster:
         names = [each.name for each in await self._admin.list_topics() if not each.is_internal]
         wanted = re.compile(pattern)
         found = sorted(name for name in names if wanted.fullmatch(name))
-        if not found and not self._has_warned:
+        if not found and not self._known and not self._has_warned:
             self._has_warned = True
             inside = sorted(name for name in names if wanted.search(name))
             hint = f"; .*({pattern}).* also matches {inside[0]}" if inside else ""

@@ -16,9 +16,12 @@ from kip848_client.admin import (
     TopicDescription,
     TopicListing,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import AdminFailed, BrokerError
+from kip848_client.spark import _cluster
 from kip848_client.spark._cluster import Cluster
 from kip848_client.spark._options import source_options
-from kip848_client.spark._planning import Seen
+from kip848_client.spark._planning import DataLost, Seen
 from tests.unit.spark._by_hand import options_of
 
 _TP = TopicPartition("a", 0)
@@ -31,17 +34,26 @@ class _Broker:
         self.topic_id = "one"
         self.end = 5
         self.names: tuple[str, ...] = ("a",)
+        self.forgets = 0
+        """How often it does not know topics that exist, as just after a restart."""
         self.answers: list[str] = []
         self.may_describe = asyncio.Event()
         self.may_describe.set()
         self.was_asked_for_offsets = asyncio.Event()
 
     async def list_topics(self) -> list[TopicListing]:
+        if self.forgets:
+            self.forgets -= 1
+            return []
         return [TopicListing(name, "one", False) for name in self.names]
 
     async def describe_topics(self, topics: Iterable[str]) -> dict[str, TopicDescription]:
         await self.may_describe.wait()
         self.answers.append("topics")
+        if self.forgets:
+            self.forgets -= 1
+            unknown = BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "Metadata")
+            raise AdminFailed("no", errors=dict.fromkeys(topics, unknown), done={})
         partition = PartitionDescription(0, 1, 0, (1,), (1,), ())
         return {name: TopicDescription(name, self.topic_id, False, (partition,)) for name in topics}
 
@@ -104,6 +116,25 @@ async def test_whoever_gives_up_leaves_nothing_behind(monkeypatch: pytest.Monkey
         await looking
     await asyncio.sleep(0)
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("said", [{"subscribe": "a"}, {"subscribePattern": "a"}])
+async def test_a_topic_that_a_broker_forgets_for_a_moment_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch, said: dict[str, str]
+) -> None:
+    monkeypatch.setattr(_cluster, "_PAUSE_S", 0.0)
+    broker = _Broker()
+    options = {"kafka.bootstrap.servers": "localhost:9092", **said}
+    cluster = Cluster(source_options(options, is_stream=True))
+    monkeypatch.setattr(cluster, "_admin", broker)
+    await cluster.seen()
+    broker.forgets = 2
+    assert await cluster.seen() == Seen({_TP: (0, 5)}, {"a": "one"})
+    monkeypatch.setattr(_cluster, "_GONE_S", 0.0)
+    broker.forgets = 1_000
+    with pytest.raises(DataLost, match="topic a is gone"):
+        await cluster.seen()
 
 
 async def _warnings_of(

@@ -85,6 +85,20 @@ def test_where_a_query_begins() -> None:
     assert (both.time_ms, both.later_is_end, both.everywhere) == (99, True, None)
 
 
+def test_of_two_options_for_one_thing_the_more_precise_counts() -> None:
+    """A time before times by partition before offsets, as in Spark; ours before Spark's."""
+    for prefix in ("starting", "ending"):
+        offsets = {f"{prefix}Offsets": '{"a": {"0": 23}}'}
+        times = {**offsets, f"{prefix}OffsetsByTimestamp": '{"a": {"0": 1000}}'}
+        time = {**times, f"{prefix}Timestamp": "99"}
+        found = [getattr(_stream(**said), prefix) for said in (offsets, times, time)]
+        assert [each.offsets for each in found] == [{_TP("a", 0): 23}, {}, {}]
+        assert [each.times for each in found] == [{}, {_TP("a", 0): 1000}, {}]
+        assert [each.time_ms for each in found] == [None, None, 99]
+    assert _stream(minPartitions="7").tasks == 7
+    assert _stream(minPartitions="7", tasks="3").tasks == 3
+
+
 @pytest.mark.parametrize(
     ("said", "told"),
     [

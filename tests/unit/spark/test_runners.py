@@ -20,7 +20,13 @@ from kip848_client.spark._planning import DataLost
 from kip848_client.spark._ranges import OffsetRange
 from kip848_client.spark._reading import read_ranges
 from kip848_client.spark._slots import TaskRanges
+from kip848_client.wire.messages.delete_records import (
+    DeleteRecordsRequest,
+    DeleteRecordsRequestDeleteRecordsPartition,
+    DeleteRecordsRequestDeleteRecordsTopic,
+)
 from mock_coordinator.threaded import BrokerThread
+from tests.support.wire_connection import WireConnection
 from tests.unit.spark._by_hand import Begin, Query, committed, options_of, produce, rows_of
 
 pytestmark = pytest.mark.mock_broker(topics={"a": 3})
@@ -238,6 +244,21 @@ def test_records_that_are_gone_when_a_task_wants_them_are_told(mock_broker: Brok
     with pytest.raises(DataLost, match=r"a-0 was to be read from 5 to 9, and has 0 to 1 only"):
         rows_of(options_of(mock_broker.bootstrap), batch, tasks=1)
     assert rows_of(options_of(mock_broker.bootstrap, failOnDataLoss="false"), batch) == []
+
+
+def test_records_that_are_gone_at_the_begin_of_a_range_do_not_take_the_rest_with_them(
+    mock_broker: BrokerThread,
+) -> None:
+    for _ in range(6):
+        mock_broker.produce("a", b"x", partition=0)
+    part = DeleteRecordsRequestDeleteRecordsPartition(partition_index=0, offset=3)
+    topic = DeleteRecordsRequestDeleteRecordsTopic(name="a", partitions=(part,))
+    host, port = mock_broker.bootstrap.split(":")
+    with WireConnection(host, int(port)) as connection:
+        connection.request(DeleteRecordsRequest(topics=(topic,), timeout_ms=10_000), 2)
+    batch = Manifest(1, {TopicPartition("a", 0): (1, 5)})
+    options = options_of(mock_broker.bootstrap, failOnDataLoss="false")
+    assert [offset for _, offset, _ in rows_of(options, batch)] == [3, 4]
 
 
 def test_markers_of_transactions_do_not_hold_a_task_up(

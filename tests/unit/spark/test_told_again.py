@@ -13,7 +13,7 @@ import pytest
 
 from kip848_client import Consumer, TopicPartition
 from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import AdminFailed
+from kip848_client.errors import AdminFailed, Kip848Error
 from kip848_client.spark import GroupOffsets, _group_offsets, _member
 from kip848_client.spark._alone import ExclusiveRunner
 from kip848_client.spark._control import ask
@@ -201,3 +201,35 @@ def test_a_group_of_sparks_own_source_is_told_although_nothing_has_changed_since
         offsets.close()
     assert committed(mock_broker) == {0: 5, 1: 2}
     assert "group g is not told how far Spark is" in caplog.text
+
+
+class _Member:
+    """The consumer of a member, whose calls fail as the test says."""
+
+    def __init__(self, *failures: Kip848Error) -> None:
+        self.config = SimpleNamespace(max_poll_interval_ms=4)
+        self.failures = list(failures)
+        self.live = True
+
+    async def getmany(self, timeout_ms: int) -> None:
+        assert timeout_ms == 0
+        if self.failures:
+            raise self.failures.pop(0)
+        self.live = False
+        raise Kip848Error("the membership has ended")
+
+    def health(self) -> Any:
+        return SimpleNamespace(live=self.live)
+
+
+@pytest.mark.asyncio
+async def test_a_member_goes_on_polling_after_an_error_that_does_not_end_it() -> None:
+    """Else its group takes its partitions after ``max.poll.interval.ms``."""
+    options = options_of("h:1", kafka_group_id="g", ownership="shared")
+    runner: Any = _member.MemberRunner(options)
+    member = _Member(Kip848Error("one"), Kip848Error("two"))
+    async with asyncio.timeout(10):
+        await runner._poll(member)
+    assert member.failures == []
+    assert str(runner._failure) == "the membership has ended"
+    runner.close()
