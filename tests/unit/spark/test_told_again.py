@@ -85,6 +85,8 @@ def test_a_query_that_is_drained_tells_what_it_could_not(
     assert sum(committed(mock_broker).values()) == 0
     ask(path, {"drain": True}, 20)
     assert committed(mock_broker) == {0: 3, 1: 3, 2: 3}
+    produce(mock_broker, 3)
+    assert not query.plan(), "a query that is drained plans nothing"
 
 
 def test_a_partition_that_is_asked_back_is_told_before_it_goes(
