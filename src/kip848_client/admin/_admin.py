@@ -190,7 +190,8 @@ class Admin:
     async def describe_groups(
         self, groups: Iterable[str], *, timeout_ms: float | None = None
     ) -> dict[str, GroupDescription]:
-        """Groups with epochs, members, current and target assignments; classic ones, too.
+        """Groups with epochs, members, current and target assignments: those of consumers, and
+        those of Connect workers (``connect`` and ``member.worker``), of KIP-848 and classic.
 
         Raises ``AdminFailed`` with a ``GroupIdNotFound`` for a group that does not exist.
         """

@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from kip848_client._types import TopicPartition
+from kip848_client.admin._connect_wire import classic_workers
 from kip848_client.admin._model import (
     GROUP_TYPES,
+    AssignorMessage,
     GroupDescription,
     GroupListing,
     MemberDescription,
     Node,
 )
 from kip848_client.admin._rounds import Refusal, refusal_if_any
+from kip848_client.connect import PROTOCOL_TYPE
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import WireError, refusal
 from kip848_client.wire._codec import decode_at
@@ -33,17 +36,15 @@ from kip848_client.wire.messages.groups import (
 )
 
 __all__ = [
-    "NOT_A_CONSUMER_GROUP",
+    "OF_ANOTHER_TYPE",
     "classic_groups",
     "consumer_groups",
     "deleted_groups",
     "listed_groups",
 ]
 
-NOT_A_CONSUMER_GROUP: Final = frozenset(
-    {ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION}
-)
-"""What ConsumerGroupDescribe says of a group that may be a classic one."""
+OF_ANOTHER_TYPE: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION})
+"""What the describe API of one type says of a group that may be of another one."""
 
 _CONSUMER_PROTOCOL: Final = "consumer"
 _VERSION_BYTES: Final = 2
@@ -101,7 +102,7 @@ def consumer_groups(
 def _consumer_group(
     group: ConsumerGroupDescribeResponseDescribedGroup, coordinator: Node
 ) -> GroupDescription:
-    members = map(_consumer_member, group.members)
+    members = (_consumer_member(each, group.is_client_assignor) for each in group.members)
     return GroupDescription(
         group_id=group.group_id,
         type="Consumer",
@@ -111,10 +112,13 @@ def _consumer_group(
         members=tuple(sorted(members, key=lambda each: each.member_id)),
         group_epoch=group.group_epoch,
         target_assignment_epoch=group.assignment_epoch,
+        is_client_assignor=group.is_client_assignor,
     )
 
 
-def _consumer_member(member: ConsumerGroupDescribeResponseMember) -> MemberDescription:
+def _consumer_member(
+    member: ConsumerGroupDescribeResponseMember, is_client_assignor: bool
+) -> MemberDescription:
     kind = member.member_type
     return MemberDescription(
         member_id=member.member_id,
@@ -128,6 +132,14 @@ def _consumer_member(member: ConsumerGroupDescribeResponseMember) -> MemberDescr
         subscribed_topics=tuple(sorted(member.subscribed_topic_names)),
         subscribed_pattern=member.subscribed_topic_regex or None,
         is_classic=kind == _CLASSIC_MEMBER if kind in (_CLASSIC_MEMBER, _CONSUMER_MEMBER) else None,
+        said=_said(member.assignment) if is_client_assignor else None,
+        target_said=_said(member.target_assignment) if is_client_assignor else None,
+    )
+
+
+def _said(assignment: ConsumerGroupDescribeResponseAssignment) -> AssignorMessage:
+    return AssignorMessage(
+        assignment.error, assignment.metadata_version, bytes(assignment.metadata_bytes)
     )
 
 
@@ -159,6 +171,8 @@ def _classic_group(
         code, message = ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.group_id} not found."
     if code:
         return refusal(code, message, "DescribeGroups")
+    if group.protocol_type == PROTOCOL_TYPE:
+        return classic_workers(group, coordinator)
     consumers = group.protocol_type == _CONSUMER_PROTOCOL
     members = (_classic_member(each, consumers) for each in group.members)
     return GroupDescription(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 
 from kip848_client.admin._asking import Asking
+from kip848_client.admin._connect_wire import connect_groups
 from kip848_client.admin._failures import all_of
 from kip848_client.admin._group_wire import (
-    NOT_A_CONSUMER_GROUP,
+    OF_ANOTHER_TYPE,
     classic_groups,
     consumer_groups,
     deleted_groups,
@@ -17,6 +19,7 @@ from kip848_client.admin._model import GroupDescription, GroupListing
 from kip848_client.admin._rounds import Refusal
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, UnsupportedVersion, refusal
+from kip848_client.wire.messages.connect_group import ConnectGroupDescribeRequest
 from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kip848_client.wire.messages.groups import (
     DeleteGroupsRequest,
@@ -51,7 +54,8 @@ async def list_groups(
 async def describe_groups(
     asking: Asking, groups: tuple[str, ...], deadline_ms: int
 ) -> dict[str, GroupDescription]:
-    """As groups of KIP-848 first; what is none is asked for again, as a classic group."""
+    """As consumer groups of KIP-848 first. Others are asked for again, as classic groups and then
+    as Connect groups, which only a broker with the draft protocols has."""
 
     async def ask(node: int, targets: tuple[str, ...]) -> Mapping[str, GroupDescription | Refusal]:
         coordinator = asking.node(node)
@@ -61,10 +65,18 @@ async def describe_groups(
             found = consumer_groups(await asking.to(node, request, deadline_ms), coordinator)
         except UnsupportedVersion:
             pass  # a broker without KIP-848: all its groups are classic
-        others = tuple(each for each in targets if _may_be_classic(found.get(each)))
+        others = tuple(each for each in targets if _is_of_another_type(found.get(each)))
         if others:
             classic = await asking.to(node, DescribeGroupsRequest(groups=others), deadline_ms)
             found |= classic_groups(classic, coordinator)
+        others = tuple(each for each in others if _is_of_another_type(found.get(each)))
+        if others:
+            connect = ConnectGroupDescribeRequest(group_ids=others)
+            with contextlib.suppress(UnsupportedVersion):
+                workers = connect_groups(await asking.to(node, connect, deadline_ms), coordinator)
+                found |= {
+                    group: each for group, each in workers.items() if not _is_of_another_type(each)
+                }
         return found
 
     done, failed = await asking.of_coordinators(groups, ask, deadline_ms)
@@ -72,10 +84,10 @@ async def describe_groups(
     return {group: described[group] for group in groups}
 
 
-def _may_be_classic(found: GroupDescription | Refusal | None) -> bool:
+def _is_of_another_type(found: GroupDescription | Refusal | None) -> bool:
     if found is None:
         return True
-    return isinstance(found, BrokerError) and found.code in NOT_A_CONSUMER_GROUP
+    return isinstance(found, BrokerError) and found.code in OF_ANOTHER_TYPE
 
 
 async def delete_groups(asking: Asking, groups: tuple[str, ...], deadline_ms: int) -> None:

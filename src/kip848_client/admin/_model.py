@@ -6,18 +6,20 @@ States, types and sources are Kafka's own words, kept as text: a newer broker ma
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Final
+from enum import IntEnum, StrEnum
+from typing import Final, NamedTuple
 
 from kip848_client._types import TopicPartition
 
 __all__ = [
     "GROUP_STATES",
     "GROUP_TYPES",
+    "AssignorMessage",
     "CommittedOffset",
     "ConfigEntry",
     "ConfigSource",
     "ConfigSynonym",
+    "ConnectDescription",
     "GroupDescription",
     "GroupListing",
     "ListedOffset",
@@ -27,6 +29,9 @@ __all__ = [
     "PartitionDescription",
     "TopicDescription",
     "TopicListing",
+    "WorkerDescription",
+    "WorkerItem",
+    "WorkerState",
 ]
 
 GROUP_STATES: Final = (
@@ -71,6 +76,81 @@ class GroupListing:
 
 
 @dataclass(frozen=True, slots=True)
+class AssignorMessage:
+    """What a client-side assignor says to one member with its assignment (KIP-848, Assignment)."""
+
+    error: int = 0
+    """Why the group kept what it had, in the assignor's own numbers; 0 for no error."""
+    version: int = 0
+    """How ``metadata`` is written."""
+    metadata: bytes = b""
+
+
+class WorkerItem(NamedTuple):
+    """A connector, or one of its tasks; prints as Kafka Connect writes it: ``orders-3``."""
+
+    connector: str
+    task: int | None = None
+    """``None`` for the connector itself."""
+    generation: int | None = None
+    """How often the tasks were configured anew; ``None`` for the connector itself, and in a classic
+    group, which does not tell."""
+
+    def __str__(self) -> str:
+        return self.connector if self.task is None else f"{self.connector}-{self.task}"
+
+
+class WorkerState(StrEnum):
+    """How far a worker has come with its assignment."""
+
+    STABLE = "Stable"
+    """It has what it is to have at its epoch."""
+    UNREVOKED = "Unrevoked"
+    """It has yet to give items up."""
+    UNRELEASED = "Unreleased"
+    """It waits for items that other workers have not given up yet."""
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerDescription:
+    """What a member of a group of Kafka Connect workers says and runs; items are sorted."""
+
+    url: str | None
+    """Where the other workers reach it (``rest.advertised.*``); ``None`` where it is not told."""
+    config_offset: int | None
+    """How far it had read the configuration when it told; ``None`` likewise."""
+    assignment: tuple[WorkerItem, ...]
+    """What it has. In a classic group: what it ran when it joined the round, changed as the leader
+    said."""
+    revoking: tuple[WorkerItem, ...] = ()
+    """What it has yet to give up."""
+    target_assignment: tuple[WorkerItem, ...] | None = None
+    """What it is to have; ``None`` in a classic group."""
+    state: WorkerState | None = None
+    """``None`` in a classic group."""
+    metadata_version: int | None = None
+    """The version of what it says: 0 eager, 1 compatible, 2 sessioned, others an assignor's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectDescription:
+    """What a group of Kafka Connect workers has beside its members."""
+
+    leader: str | None
+    """The member id of the worker that computed the assignment."""
+    leader_url: str | None
+    deferred: tuple[WorkerItem, ...] = ()
+    """What waits for a worker to return, sorted. A classic group does not tell."""
+    delay_ms: int = 0
+    """How long it waits, from the assignment on; 0 for not at all."""
+    assignor_error: int = 0
+    """Why the assignor kept the assignment before, in its own numbers; 0 for no error."""
+    computing: str | None = None
+    """The member id of the worker that is asked for the next assignment."""
+
+
+@dataclass(frozen=True, slots=True)
 class MemberDescription:
     """A member of a group."""
 
@@ -92,15 +172,21 @@ class MemberDescription:
     subscribed_pattern: str | None = None
     is_classic: bool | None = None
     """Whether it speaks the classic protocol; ``None`` where the broker does not say."""
+    said: AssignorMessage | None = None
+    """What a client-side assignor said with ``assignment``; ``None`` where the broker computed."""
+    target_said: AssignorMessage | None = None
+    """The same with ``target_assignment``."""
+    worker: WorkerDescription | None = None
+    """Of a Kafka Connect worker, which has items where a consumer has partitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """A consumer group, of KIP-848 or classic."""
+    """A group of consumers or of Connect workers, of KIP-848 or classic."""
 
     group_id: str
     type: str
-    """``Consumer`` or ``Classic``."""
+    """``Consumer``, ``Classic`` or ``Connect``."""
     state: str
     assignor: str
     """The name that the broker or, in a classic group, the members have chosen; may be empty."""
@@ -113,6 +199,10 @@ class GroupDescription:
     """Of the target assignment; smaller than ``group_epoch`` while a new one is computed. ``None``
     in a classic group."""
     protocol_type: str = "consumer"
+    is_client_assignor: bool = False
+    """Whether a member computed the target assignment, and not the broker."""
+    connect: ConnectDescription | None = None
+    """Of a group of Kafka Connect workers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ from kip848_client.admin import (
     GroupDescription,
     GroupListing,
     MemberDescription,
+    Movement,
+    MovementState,
+    movements,
 )
 from kip848_client.cli._tables import NOTHING, Column, Fit, Form, Table
 
@@ -427,26 +430,30 @@ def new_offsets_data(moves: Moves) -> list[dict[str, Any]]:
 # -- watch ---------------------------------------------------------------------------------------
 
 
-def moving(group: GroupDescription) -> list[str]:
-    """What keeps the group from being stable: a line for each partition that is to move, and for
-    each member that lags behind."""
-    owners = {tp: each for each in group.members for tp in each.assignment}
-    lines: list[str] = []
-    for member in group.members:
-        if member.target_assignment is None:
-            continue
-        for tp in member.target_assignment:
-            owner = owners.get(tp)
-            if owner is None:
-                lines.append(f"{tp.topic}-{tp.partition} is to go to {member.member_id}")
-            elif owner is not member:
-                lines.append(
-                    f"{tp.topic}-{tp.partition} is to go to {member.member_id}; "
-                    f"{owner.member_id} ({owner.host}) has not given it up"
-                )
-        if member.epoch is not None and member.epoch != group.target_assignment_epoch:
-            lines.append(
-                f"{member.member_id} is at epoch {member.epoch}, "
-                f"the target assignment at {group.target_assignment_epoch}"
-            )
-    return lines
+def moving(group: GroupDescription, before: GroupDescription | None = None) -> list[str]:
+    """A line for each partition or item that is on its way, or has arrived since ``before``, and
+    for each member that is not yet at the epoch of the target."""
+    hosts = {each.member_id: each.host for each in group.members}
+    lines = [_moving(each, hosts) for each in movements(group, before)]
+    return lines + [
+        f"{member.member_id} is at epoch {member.epoch}, "
+        f"the target assignment at {group.target_assignment_epoch}"
+        for member in group.members
+        if member.epoch is not None and member.epoch != group.target_assignment_epoch
+    ]
+
+
+def _moving(movement: Movement, hosts: Mapping[str, str]) -> str:
+    what = movement.what
+    name = f"{what.topic}-{what.partition}" if isinstance(what, TopicPartition) else str(what)
+    to, who = movement.to_member, movement.from_member
+    came = "" if who is None else f" from {who}"
+    match movement.state:
+        case MovementState.ASSIGNED:
+            return f"{name} went{came} to {to}"
+        case MovementState.REVOKED:
+            return f"{name} goes{came} to {to}; no member has it now"
+        case MovementState.PENDING_REVOCATION:
+            where = f"{who} ({hosts[who]})" if who is not None and who in hosts else f"{who}"
+            goes = "goes to no member" if to is None else f"goes to {to}"
+            return f"{name} {goes}; {where} has not given it up"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kip848_client._visible import visible
-from kip848_client.admin import Admin
+from kip848_client.admin import Admin, GroupDescription
 from kip848_client.cli._cells import folded
 from kip848_client.cli._connecting import add_connection, run_with_admin, said
 from kip848_client.cli._live import Live, can_be_live, cut
@@ -61,9 +61,10 @@ async def _watch(admin: Admin, arguments: argparse.Namespace) -> int:
 async def _follow(
     admin: Admin, arguments: argparse.Namespace, show: Callable[[_Look], None]
 ) -> int:
-    looks = 0
+    looks, before = 0, None
     while True:
-        look = await _look(admin, arguments.group)
+        look = await _look(admin, arguments.group, before)
+        before = look.group or before
         show(look)
         flush()
         looks += 1
@@ -85,6 +86,7 @@ class _Look:
     tables: tuple[Table, ...] = ()
     moving: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
+    group: GroupDescription | None = None
 
     def plain(self) -> list[str]:
         """The tables one after the other, as Kafka's tools print them."""
@@ -107,7 +109,7 @@ class _Look:
         return [f"Error: {each}" for each in self.failed]
 
 
-async def _look(admin: Admin, name: str) -> _Look:
+async def _look(admin: Admin, name: str, before: GroupDescription | None) -> _Look:
     """A broker that is away for a while is no reason to look no more."""
     try:
         groups, failed = await described(admin, [name])
@@ -120,11 +122,12 @@ async def _look(admin: Admin, name: str) -> _Look:
         return _Look({"errors": failed}, failed=tuple(map(visible, failed)))
     (found,) = offsets
     group = found.group
+    moving = views.moving(group, before)
     data = {
         **views.group_data(group),
         **views.state_data(group),
         "members": views.members_data(group),
-        "moving": views.moving(group),
+        "moving": moving,
         "offsets": views.offsets_data(found),
     }
     tables = (
@@ -132,4 +135,4 @@ async def _look(admin: Admin, name: str) -> _Look:
         views.members_table(group, verbose=True),
         views.offsets_table(found, verbose=False),
     )
-    return _Look(data, tables, tuple(map(visible, views.moving(group))))
+    return _Look(data, tables, tuple(map(visible, moving)), group=group)
