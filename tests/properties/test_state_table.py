@@ -1,4 +1,4 @@
-"""The hand-written table against a second engine: ``transitions.Machine`` built from it.
+"""The hand-written tables against a second engine: ``transitions.Machine`` built from them.
 
 Random walks take every trigger in every order; both engines must agree on the state after each
 legal one and on the refusal of each illegal one.
@@ -6,18 +6,17 @@ legal one and on the refusal of each illegal one.
 
 from __future__ import annotations
 
+from enum import Enum
+from typing import Any
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transitions import Machine, MachineError
 
 from kip848_client.errors import LocalProtocolError
-from kip848_client.member import MemberState
-from kip848_client.member._states import TRANSITIONS, Trigger, advance
 from tests.support.examples import examples
-
-TRIGGERS = sorted(
-    {trigger for row in TRANSITIONS.values() for trigger in row}, key=lambda t: t.__name__
-)
+from tests.support.state_diagram import TABLES, Table, edges
 
 
 class Oracle:
@@ -26,16 +25,15 @@ class Oracle:
     state: str
 
 
-def oracle(start: MemberState) -> Oracle:
+def oracle(table: Table, start: Enum) -> Oracle:
     """An engine in ``start``, with the moves of the table and nothing else."""
     model = Oracle()
     Machine(
         model=model,
-        states=[state.value for state in MemberState],
+        states=[state.value for state in table.states],
         transitions=[
             [trigger.__name__, source.value, target.value]
-            for source, row in TRANSITIONS.items()
-            for trigger, target in row.items()
+            for source, trigger, target in edges(table)
         ],
         initial=start.value,
         auto_transitions=False,
@@ -43,7 +41,7 @@ def oracle(start: MemberState) -> Oracle:
     return model
 
 
-def oracle_takes(model: Oracle, trigger: type[Trigger]) -> bool:
+def oracle_takes(model: Oracle, trigger: type[Any]) -> bool:
     """Let the second engine take ``trigger``; whether it did."""
     try:
         return bool(getattr(model, trigger.__name__)())
@@ -51,17 +49,18 @@ def oracle_takes(model: Oracle, trigger: type[Trigger]) -> bool:
         return False
 
 
+@pytest.mark.parametrize("name", TABLES)
 @settings(max_examples=examples(300))
-@given(
-    start=st.sampled_from(list(MemberState)),
-    walk=st.lists(st.sampled_from(TRIGGERS), max_size=60),
-)
-def test_both_engines_walk_alike(start: MemberState, walk: list[type[Trigger]]) -> None:
-    model, state = oracle(start), start
+@given(data=st.data())
+def test_both_engines_walk_alike(name: str, data: st.DataObject) -> None:
+    table = TABLES[name]
+    state = data.draw(st.sampled_from(list(table.states)))
+    walk = data.draw(st.lists(st.sampled_from(table.triggers), max_size=60))
+    model = oracle(table, state)
     for trigger in walk:
         taken = oracle_takes(model, trigger)
         try:
-            state = advance(state, trigger)
+            state = table.advance(state, trigger)
         except LocalProtocolError:
             assert not taken, f"the oracle took {trigger.__name__} in {state}"
         else:
@@ -69,8 +68,22 @@ def test_both_engines_walk_alike(start: MemberState, walk: list[type[Trigger]]) 
         assert model.state == state.value
 
 
-def test_both_engines_agree_on_every_single_pair() -> None:
-    for start in MemberState:
-        for trigger in TRIGGERS:
-            model = oracle(start)
-            assert oracle_takes(model, trigger) == (trigger in TRANSITIONS[start])
+@pytest.mark.parametrize("name", TABLES)
+def test_both_engines_agree_on_every_single_pair(name: str) -> None:
+    table = TABLES[name]
+    for start in table.states:
+        for trigger in table.triggers:
+            model = oracle(table, start)
+            assert oracle_takes(model, trigger) == (trigger in table.transitions[start])
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_state_can_be_reached_and_left(name: str) -> None:
+    """All but the one that only the user can end."""
+    table = TABLES[name]
+    reached, before = {table.initial}, set[Enum]()
+    while reached != before:
+        before = set(reached)
+        reached |= {target for source, _, target in edges(table) if source in before}
+    assert reached == set(table.states)
+    assert [state.value for state in table.states if not table.transitions[state]] == ["FATAL"]
