@@ -6,6 +6,7 @@ with consumers."""
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -67,7 +68,7 @@ async def test_consumers(api: str, code: ErrorCode, nth: int) -> None:
         broker.create_topic("t", partitions=3)
         broker.faults.add(fault("ConsumerGroup", api, code, nth))
         async with asyncio.timeout(SOON_S):
-            consumer: Consumer[bytes, bytes] = Consumer(
+            consumer: Consumer[Any, Any] = Consumer(
                 "t",
                 bootstrap_servers=broker.bootstrap,
                 group_id="g",

@@ -2,7 +2,7 @@
 
 A bug is put into the membership of workers for one test, as another text in the place of a few of
 its words, and worlds are played until one fails. The bugs are some of those that the tests of the
-core find by themselves: 16 in the membership of the new protocol
+core find by themselves: 18 in the membership of the new protocol
 (``tests/unit/worker/test_planted_bugs.py``), 19 in that of classic groups (``..classic_bugs.py``).
 """
 

@@ -89,11 +89,12 @@ def _checked(group: WorkerGroup, returned: object) -> Computed:
     return Computed(TargetAssignment(found, deferred, delay_ms, metadata=said), returned.memory)
 
 
-def _metadata(group: WorkerGroup, given: object) -> dict[str, AssignmentMetadata]:
+def _metadata(group: WorkerGroup, given: Any) -> dict[str, AssignmentMetadata]:
     if not isinstance(given, Mapping):
         raise AssignorFailed(f"metadata = {shown(given)}: expected AssignmentMetadata by member id")
     found: dict[str, AssignmentMetadata] = {}
-    for worker, said in cast("Mapping[Any, Any]", given).items():
+    rows: Mapping[Any, Any] = given
+    for worker, said in rows.items():
         if not isinstance(worker, str) or worker not in group.workers:
             raise AssignorFailed(f"there is no worker {shown(worker)} in the group")
         if not isinstance(said, AssignmentMetadata):

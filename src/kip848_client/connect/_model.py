@@ -185,10 +185,10 @@ class ConnectAssignor(Protocol):
     def assign(self, group: WorkerGroup, memory: object) -> Computed | Awaitable[Computed]:
         """The target of the group.
 
-        ``memory`` is what the last call returned whose target was installed, ``None`` in a worker
-        that computes for the first time. The same arguments give the same result: time is in
-        ``group``, and there is no chance in it. What it raises is logged, and another worker
-        computes.
+        ``memory`` is what the last call returned whose target was installed. It is ``None`` in a
+        worker that computes for the first time, since it joined or since another worker has
+        computed. The same arguments give the same result: time is in ``group``, and there is no
+        chance in it. What it raises is logged, and another worker computes.
         """
         ...
 

@@ -143,6 +143,16 @@ class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
         if held is not None:
             self.compute(held.number, held.group, held.until_ms - now_ms)
 
+    def another_computed(self) -> None:
+        """The newest assignment is another worker's: what the assignor here remembers is older."""
+        self._memory = None
+
+    def put_out(self) -> None:
+        """This worker is out of the group, and others may compute meanwhile. When it comes back the
+        group is computed again in any case."""
+        self.another_computed()
+        self._tries, self.retry_ms = 0, None
+
     def take_retry(self, now_ms: int) -> bool:
         """Whether to ask for another try now; true once."""
         if self.retry_ms is None or now_ms < self.retry_ms:

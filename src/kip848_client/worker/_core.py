@@ -254,6 +254,7 @@ class WorkerCore:
                 raise AssertionError("a worker has no offsets to commit")
             case Fenced():
                 self._scheduled.forget()
+                self._computing.put_out()
                 self._told = None
             case EpochChanged():
                 self._computing.note_epoch(command.member_epoch)
@@ -321,10 +322,13 @@ class WorkerCore:
             self._out.append(Report(err, Severity.NOTICE))
             return
         self._said = said
+        computed_here = said.leader == self.member_id
+        if not computed_here:
+            self._computing.another_computed()
         self._scheduled.announced(
             self._now,
             news.metadata,
             said.delay_ms,
-            computed_here=said.leader == self.member_id,
+            computed_here=computed_here,
             interval_ms=self._member.snapshot().heartbeat_interval_ms,
         )

@@ -100,10 +100,11 @@ class Driving:
         self._turn = asyncio.Lock()
         """Whose turn it is to call the listener; fair, so calls come in order."""
         self._in_listener: asyncio.Task[None] | None = None
-        self._is_starting = False
-        self._starts = 0
-        """How many were asked for."""
-        self._cut_starts = 0
+        self._may_cut = False
+        """Whether the call of the moment need not end when everything is to be stopped."""
+        self._calls = 0
+        """How many such calls were asked for: starts, and what assignors are told."""
+        self._cut_calls = 0
         """How many of them were cut, the oldest ones. One that has not begun never does."""
         self._heartbeats = 0
         """How many are under way."""
@@ -180,13 +181,14 @@ class Driving:
                 self._run_of_assignor.abandon(command.number)
             case StopItems():
                 if command.lost or command.last:
-                    self._cut_the_start()
+                    self._cut_what_must_not_wait()
                 start(self._stop, command)
             case StartItems():
-                self._starts += 1
-                start(self._start, command, self._starts)
+                self._calls += 1
+                start(self._start, command, self._calls)
             case TellAssignors():
-                start(self._tell_assignors, command)
+                self._calls += 1
+                start(self._tell_assignors, command, self._calls)
             case _:
                 self._tell(command)
 
@@ -265,32 +267,43 @@ class Driving:
             self.runs.difference_update(started)
         self.post(ItemsStopped(command.plan))
 
-    async def _start(self, command: StartItems, start: int) -> None:
+    async def _start(self, command: StartItems, call: int) -> None:
         async with self._turn:
-            if command.items and start > self._cut_starts:
+            if command.items and call > self._cut_calls:
                 self.runs |= set(command.items)
-                self._is_starting = True
-                await self._call(self._listener.on_assigned, command.items, self._start_ms)
-                self._is_starting = False
+                await self._call(
+                    self._listener.on_assigned, command.items, self._start_ms, may_cut=True
+                )
         self.post(ItemsStarted(command.plan))
 
-    async def _tell_assignors(self, command: TellAssignors) -> None:
+    async def _tell_assignors(self, command: TellAssignors, call: int) -> None:
         async with self._turn:
             for each in self._assignors.values():
-                await self._call(each.on_assignment, command.assignment, self._stop_ms)
+                if call > self._cut_calls:
+                    await self._call(
+                        each.on_assignment, command.assignment, self._stop_ms, may_cut=True
+                    )
 
-    def _cut_the_start(self) -> None:
-        """Everything is to be stopped: what begins must not hold that up."""
-        self._cut_starts = self._starts
-        if self._is_starting and self._in_listener is not None:
+    def _cut_what_must_not_wait(self) -> None:
+        """Everything is to be stopped: no start and no assignor may hold that up."""
+        self._cut_calls = self._calls
+        if self._may_cut and self._in_listener is not None:
             self._in_listener.cancel("all items are to be stopped")
 
-    async def _call(self, method: Callable[[Any], Any], given: object, timeout_ms: int) -> None:
+    async def _call(
+        self,
+        method: Callable[[Any], Any],
+        given: object,
+        timeout_ms: int,
+        *,
+        may_cut: bool = False,
+    ) -> None:
         name = getattr(method, "__qualname__", repr(method))
+        self._may_cut = may_cut
         failure = await call_hook(
             lambda: method(given), name, timeout_ms, began=self._enter, leaves_alone=True
         )
-        self._in_listener = None
+        self._in_listener, self._may_cut = None, False
         if failure is not None:
             self._say(logging.ERROR, str(failure), cause=failure.__cause__)
 

@@ -79,11 +79,14 @@ def test_plain_pairs_are_tasks_and_items_may_be_deferred() -> None:
     assert done.target.deferred == Items(("A",), (A_0,))
 
 
+_Said: Any = AssignmentMetadata
+
+
 def test_what_is_said_is_of_the_version_that_the_worker_writes_if_none_is_named() -> None:
     workers = {"w1": GroupWorker(2, metadata=AssignorMetadata(version=2)), "w2": GroupWorker(2)}
     group = WorkerGroup(3, workers, {"A": 2})
     said = {
-        "w1": AssignmentMetadata(bytearray(b"x"), error=OWN_ERROR),
+        "w1": _Said(bytearray(b"x"), error=OWN_ERROR),
         "w2": AssignmentMetadata(b"y", 7),
     }
     done = checked_target(group, _target(workers={"w1": WHOLE}, metadata=said))
@@ -112,8 +115,6 @@ class _Harmful(Mapping[str, Items]):
 
 _Items: Any = Items
 _Computed: Any = Computed  # without types: these are mistakes
-
-_Said: Any = AssignmentMetadata
 
 
 def _said(metadata: Any) -> Computed:

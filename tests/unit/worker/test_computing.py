@@ -19,6 +19,7 @@ from kip848_client.connect import (
     TargetAssignment,
     WorkerGroup,
 )
+from kip848_client.member import Fenced, MemberState
 from kip848_client.worker import (
     AssignorVersions,
     ComputeTarget,
@@ -257,6 +258,86 @@ def test_a_worker_without_a_reason_of_its_assignor_tells_its_own() -> None:
     group.workers["w1"].feed(RebalanceRequested(64, said))
     group.run(12_000)
     assert assignor.heard[-1] == {"w1": (b"", 64)}
+
+
+def computes_next(group: _workers.WorkerGroup, asks: str) -> tuple[str, ComputeTarget]:
+    """Who computes when ``asks`` asks for it, and what it is given."""
+    before = {name: len(worker.all(ComputeTarget)) for name, worker in group.workers.items()}
+    group.workers[asks].feed(RebalanceRequested(64))
+    group.run(20_000)
+    [found] = [
+        (name, worker.all(ComputeTarget)[-1])
+        for name, worker in group.workers.items()
+        if len(worker.all(ComputeTarget)) > before[name]
+    ]
+    return found
+
+
+def test_a_memory_is_given_back_to_the_worker_that_goes_on_computing() -> None:
+    group = group_of("w1", "w2")
+    name, given = computes_next(group, "w2")
+    assert name == group.workers[name].core.leader
+    assert given.memory is not None
+
+
+def test_a_memory_from_before_another_worker_computed_is_not_given() -> None:
+    group = group_of("w1", "w2")
+    first = group.workers["w1"].core.leader
+    second = "w2" if first == "w1" else "w1"
+    group.workers[first].cut_off = True
+    group.run(60_000)
+    assert group.workers[second].core.leader == second  # it has computed meanwhile
+    group.workers[first].cut_off = False
+    group.run(60_000)
+    group.kill(second)
+    asked = len(group.workers[first].all(ComputeTarget))
+    group.run(60_000 + DELAY_MS)
+    given = group.workers[first].all(ComputeTarget)[asked]
+    assert given.memory is None
+    assert running(group) == ALL
+
+
+def test_a_memory_is_dropped_by_a_worker_that_was_passed_over() -> None:
+    """It stays in the group, and hears of the assignment that another has computed."""
+    group = group_of("w1", "w2")
+    first = group.workers["w1"].core.leader
+    second = "w2" if first == "w1" else "w1"
+    group.workers[first].cut_off = True
+    group.workers[second].feed(RebalanceRequested(64))
+    group.run(30_000)
+    group.workers[first].cut_off = False
+    group.run(15_000)
+    assert not group.workers[first].all(Fenced)
+    assert group.workers[first].core.leader == second
+    group.kill(second)
+    asked = len(group.workers[first].all(ComputeTarget))
+    group.run(60_000)
+    assert group.workers[first].all(ComputeTarget)[asked].memory is None
+
+
+def test_a_worker_that_is_put_out_does_not_ask_again_for_what_failed_before() -> None:
+    assignor = Failing()
+    group = group_of("w1", "w2", assignor=assignor)
+    worker = group.workers[group.workers["w1"].core.leader]
+    assignor.instead = [RuntimeError("no")] * 10  # the pause grows to a minute
+    worker.feed(RebalanceRequested(64))
+    while assignor.instead:
+        group.run(500)
+    worker.cut_off = True
+    group.run(46_000)
+    assert worker.all(Fenced)
+    worker.cut_off = False
+    group.run(6_000)
+    assert worker.core.state is MemberState.STABLE
+
+    def asked() -> int:
+        return sum(len(each.all(ComputeTarget)) for each in group.workers.values())
+
+    before = asked()
+    group.run(25_000)  # the pause ends meanwhile
+    assert asked() == before
+    group.run(DELAY_MS + 30_000)
+    assert running(group) == ALL
 
 
 def test_an_assignor_that_always_fails_is_asked_more_and_more_rarely() -> None:

@@ -118,6 +118,14 @@ BUGS = {
         Plant(WorkerCore, "_perform", "self._scheduled.forget()", "pass"),
         membership.test_a_worker_that_is_put_out_forgets_the_delay_of_its_old_membership,
     ),
+    "a memory from before another worker computed is given": Bug(
+        Plant(WorkerCore, "_hear_what_is_said", "if not computed_here:", "if False:"),
+        computing.test_a_memory_is_dropped_by_a_worker_that_was_passed_over,
+    ),
+    "a worker that was put out asks again for what failed before": Bug(
+        Plant(Computing, "put_out", "self._tries, self.retry_ms = 0, None", "pass"),
+        computing.test_a_worker_that_is_put_out_does_not_ask_again_for_what_failed_before,
+    ),
     "the words of an old delay are remembered": Bug(
         Plant(
             ScheduledRebalance,

@@ -75,22 +75,30 @@ class Listener:
 
 
 class SlowAssignor:
-    def __init__(self, gate: asyncio.Event) -> None:
+    def __init__(self, name: str, gate: asyncio.Event, told: list[str]) -> None:
+        self._name = name
         self._gate = gate
+        self._told = told
 
     async def on_assignment(self, assignment: NewWorkerAssignment) -> None:
         del assignment
+        self._told.append(self._name)
         await self._gate.wait()
 
 
 class Driver:
-    def __init__(self) -> None:
+    def __init__(self, assignors: int) -> None:
         self.core, self.listener = Core(), Listener()
+        self.told: list[str] = []
+        names = [f"slow {number}" for number in range(assignors)]
         self.driving = Driving(
             cast("Any", self.core),
             cast("Any", None),
             self.listener,
-            cast("Any", {"slow": SlowAssignor(self.listener.gate)}),
+            cast(
+                "Any",
+                {name: SlowAssignor(name, self.listener.gate, self.told) for name in names},
+            ),
             FakeClock(),
             {"group_id": "c"},
             stop_ms=60_000,
@@ -106,8 +114,8 @@ class Driver:
 
 
 @asynccontextmanager
-async def driver() -> AsyncGenerator[Driver]:
-    it = Driver()
+async def driver(assignors: int = 1) -> AsyncGenerator[Driver]:
+    it = Driver(assignors)
     task = asyncio.get_running_loop().create_task(it.driving.run())
     await it.driving.begun()
     try:
@@ -131,6 +139,34 @@ async def test_what_was_lost_or_revoked_is_not_assigned_any_more() -> None:
         await it.heard(ItemsStopped(3))
         assert it.driving.runs == set()
         assert it.listener.calls == [("assigned", (A, B)), ("revoked", (A,)), ("lost", (B,))]
+
+
+async def test_an_assignor_that_takes_its_time_holds_no_loss_up() -> None:
+    """The session ends while it is told of an assignment; the next one is not told any more."""
+    async with driver(assignors=2) as it:
+        it.perform(StartItems(1, (A,), (A,)))
+        await it.heard(ItemsStarted(1))
+        it.listener.gate.clear()
+        new = NewWorkerAssignment(1, Items(("a",)), 0, 0)
+        it.perform(TellAssignors(new))
+        await until(lambda: it.told)
+        it.perform(StopItems(2, (A,), lost=True, last=True))
+        await it.heard(ItemsStopped(2))
+        assert it.listener.calls[-1] == ("lost", (A,))
+        assert it.told == ["slow 0"]
+
+
+async def test_a_revocation_does_not_cut_what_an_assignor_is_told() -> None:
+    async with driver(assignors=2) as it:
+        it.perform(StartItems(1, (A,), (A,)))
+        await it.heard(ItemsStarted(1))
+        it.listener.gate.clear()
+        it.perform(TellAssignors(NewWorkerAssignment(1, Items(), 0, 0)))
+        await until(lambda: it.told)
+        it.perform(StopItems(2, (A,), lost=False, last=False))
+        it.listener.gate.set()
+        await it.heard(ItemsStopped(2))
+        assert it.told == ["slow 0", "slow 1"]
 
 
 async def test_a_start_that_waits_for_its_turn_does_not_begin_when_everything_is_lost() -> None:
@@ -170,11 +206,11 @@ async def test_a_start_that_runs_is_cut_off_and_the_next_does_not_begin() -> Non
             test_what_was_lost_or_revoked_is_not_assigned_any_more,
         ),
         (
-            Plant(Driving, "_start", "start > self._cut_starts", "True"),
+            Plant(Driving, "_start", "command.items and call > self._cut_calls", "command.items"),
             test_a_start_that_waits_for_its_turn_does_not_begin_when_everything_is_lost,
         ),
         (
-            Plant(Driving, "_start", "start > self._cut_starts", "True"),
+            Plant(Driving, "_start", "command.items and call > self._cut_calls", "command.items"),
             test_a_start_that_runs_is_cut_off_and_the_next_does_not_begin,
         ),
     ],
