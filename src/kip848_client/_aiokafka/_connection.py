@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import os
 import weakref
 from collections.abc import Awaitable
 from contextvars import ContextVar
@@ -34,6 +35,26 @@ _log = logging.getLogger("kip848_client")
 
 _logs_in: ContextVar[bool] = ContextVar("kip848_client_logs_in", default=False)
 """Whether it is a connection of ours that logs in, not one of aiokafka's own clients."""
+
+_open: Final[weakref.WeakSet[Connection]] = weakref.WeakSet()
+
+
+class _Gone:
+    """The transport of a connection that is another process's."""
+
+    def is_closing(self) -> bool:
+        return True
+
+
+def _leave_to_parent() -> None:
+    """In the child of a fork, connections are the parent's. To close one here, also when it is
+    collected, would take its socket from the parent's selector, and end its TLS session."""
+    for connection in list(_open):
+        connection.leave_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 _LOGINS: Final = ("SaslAuthenticateRequest_v0", "SaslAuthenticateRequest_v1")
 """Requests that hold a password or a token."""
@@ -66,6 +87,7 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
 
     async def connect(self) -> Any:
         """As aiokafka's, login included; from then on frames come through ``FrameProtocol``."""
+        _open.add(self)
         reader, writer = await super().connect()
         myself = weakref.ref(self)  # a connection that was leaked shall be collected
 
@@ -80,6 +102,12 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
         theirs: Any = transport.get_protocol()
         transport.set_protocol(FrameProtocol(theirs, reader, received, self._loop.call_soon))
         return reader, writer
+
+    def leave_to_parent(self) -> None:
+        """Forget the socket without a word to anybody: this is the child of a fork."""
+        writer, self._writer, self._reader = self._writer, None, None
+        if writer is not None:  # a measured one wraps aiokafka's
+            getattr(writer, "_writer", writer)._transport = _Gone()
 
     @property
     def is_due(self) -> bool:

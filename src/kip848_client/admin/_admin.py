@@ -14,6 +14,7 @@ from kip848_client._arguments import checked_timeout_ms
 from kip848_client._clock import LoopClock
 from kip848_client._driver._backoff import Backoff
 from kip848_client._driver._closing import Closing
+from kip848_client._driver._home import Home
 from kip848_client._driver._parts import connection_options
 from kip848_client._ports import Clock
 from kip848_client._types import TopicPartition
@@ -65,14 +66,18 @@ class Admin:
         self._config: Final = AdminConfig.of(settings)
         self._transport: KafkaTransport | None = None
         self._asking: Asking | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._home: Home | None = None
         self._opening: asyncio.Task[None] | None = None
         self._closing: Closing | None = None
         self._is_stopped = False
 
     def __del__(self) -> None:
         # __init__ may have raised
-        if getattr(self, "_transport", None) is not None and not self._is_stopped:
+        if getattr(self, "_transport", None) is None or (
+            self._home is not None and self._home.is_left_behind
+        ):
+            return
+        if not self._is_stopped:
             warnings.warn(
                 f"{self!r} was never stopped: its connections stay open; await stop(), or use "
                 "async with",
@@ -90,14 +95,15 @@ class Admin:
         """Connect. Raises ``BootstrapFailed`` that says for each server why not, ``BrokerError``
         when our credentials are refused; make a new admin then. ``LocalProtocolError`` for a second
         ``start``, and when ``stop`` was called before or meanwhile."""
+        self._check_home()
         if self._is_stopped or self._transport is not None:
             was = "stopped" if self._is_stopped else "started"
             raise LocalProtocolError(f"the admin was {was} before; make a new one")
         config = self._config
         clock = LoopClock(asyncio.get_running_loop())
         transport = self._transport = connections(config, clock)
-        self._loop = asyncio.get_running_loop()
-        opening = self._opening = self._loop.create_task(_open(transport))
+        self._home = Home("admin")
+        opening = self._opening = asyncio.get_running_loop().create_task(_open(transport))
         opening.add_done_callback(_retrieve)
         try:
             await asyncio.wait([opening])
@@ -118,7 +124,7 @@ class Admin:
         """Disconnect. Calls that are under way end with ``LocalProtocolError``. Runs to its end
         even if the caller is cancelled; calling it again waits for the end. Before ``start`` it
         forbids that."""
-        self._check_loop()
+        self._check_home()
         self._is_stopped, self._asking = True, None
         transport = self._transport
         if transport is not None:
@@ -143,16 +149,13 @@ class Admin:
     ) -> None:
         await self.stop()
 
-    def _check_loop(self) -> None:
-        if self._loop is not None and asyncio.get_running_loop() is not self._loop:
-            raise LocalProtocolError(
-                "this admin was started in another event loop (or thread); call it there, "
-                "from a thread by asyncio.run_coroutine_threadsafe"
-            )
+    def _check_home(self) -> None:
+        if self._home is not None:
+            self._home.check()
 
     def _begin(self, timeout_ms: float | None) -> tuple[Asking, int]:
         """Who asks, and until when."""
-        self._check_loop()
+        self._check_home()
         allowed_ms = (
             self._config.default_api_timeout_ms
             if timeout_ms is None

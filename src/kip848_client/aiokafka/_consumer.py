@@ -98,6 +98,8 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
         and a half of its heartbeats take. Raises ``KafkaConnectionError`` when no broker answers,
         ``UnsupportedVersionError`` for one without KIP-848."""
         inner = self._inner
+        with _translating:
+            inner.check_home()
         assert not inner.was_started, "Did you call `start` twice?"
         try:
             with _translating:
@@ -122,6 +124,7 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
             return
         try:
             with _translating:
+                self._inner.check_home()
                 await self._stop_inner(caller)
         finally:
             self._closed = self._inner.is_over or not self._inner.was_started
@@ -140,6 +143,12 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
         for a partition that is not ours, or not any more."""
         with _translating:
             return await self._inner.position(partition)
+
+    async def topics(self) -> Any:
+        """Every topic that we may see."""
+        with _translating:
+            self._inner.check_home()
+        return await super().topics()
 
     def partitions_for_topic(self, topic: str) -> set[int] | None:
         """The partitions of a topic, ``None`` where they are not known."""

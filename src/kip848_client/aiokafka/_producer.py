@@ -74,6 +74,8 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
         ``linger_ms`` at most, 30 s with a transactional id."""
         if self._closed:
             return
+        with self._translating:
+            self._inner.check_home()
         self._closed = True
         try:
             await self._sender.close()
@@ -148,6 +150,8 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
         transaction can only be aborted then.
         """
         self._ensure_transactional()
+        with self._translating:
+            self._inner.check_home()
         if not self._txn_manager.is_in_transaction():
             raise errors.IllegalOperation("Not in the middle of a transaction")
         group: Any = group_id

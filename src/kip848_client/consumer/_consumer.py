@@ -211,6 +211,7 @@ class Consumer(GroupCalls[K, V]):
         are refused; make a new consumer then. ``LocalProtocolError`` for a second ``start``,
         ``ConsumerClosed`` after ``stop``.
         """
+        self.check_home()
         if self._engine is not None:
             raise LocalProtocolError("a consumer can be started once")
         if self._was_stopped_first:
@@ -281,7 +282,7 @@ class Consumer(GroupCalls[K, V]):
             self._was_stopped_first = True
             self._events.close()
             return
-        engine.check_loop()
+        engine.home.check()
         supervisor = engine.supervisor
         if supervisor is not None and supervisor.in_listener:
             raise LocalProtocolError(
@@ -311,6 +312,7 @@ class Consumer(GroupCalls[K, V]):
         Raises ``ConfigError`` without a ``group_id``, too, and ``LocalProtocolError`` when
         partitions were assigned by hand (``unsubscribe`` first).
         """
+        self.check_home()
         names = checked_topics(topics)
         text = checked_pattern(pattern)
         if not names and text is None:
@@ -348,6 +350,7 @@ class Consumer(GroupCalls[K, V]):
         committed, provided that the group has no members. Raises ``LocalProtocolError`` when
         subscribed (``unsubscribe`` first).
         """
+        self.check_home()
         if self._topics or self._pattern is not None:
             raise LocalProtocolError("the consumer is subscribed; unsubscribe() first")
         manual = checked_partitions(partitions)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, Generic, TypeVar
@@ -20,6 +19,7 @@ from kip848_client._aiokafka._transport import protocol_unsupported
 from kip848_client._clock import LoopClock
 from kip848_client._driver._backoff import Backoff
 from kip848_client._driver._closing import Closing, until_open
+from kip848_client._driver._home import Home
 from kip848_client._driver._membership import new_member_id
 from kip848_client._driver._parts import recovery
 from kip848_client._driver._topics import TopicDirectory
@@ -95,10 +95,10 @@ class Engine(Generic[K, V]):
         self.config = config
         self._listener = listener
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
+        self.home: Final = Home("consumer")
         self.clock = LoopClock(self._loop)
         self.member_id = new_member_id()
-        self.watch = Watch(config, self.clock, (events or EventHub()).checked_by(self.check_loop))
+        self.watch = Watch(config, self.clock, (events or EventHub()).checked_by(self.home.check))
         self.transport = network(config, self.clock)
         self.telemetry = self.watch.connections(self.transport, self.member_id)
         self.backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
@@ -221,18 +221,6 @@ class Engine(Generic[K, V]):
         return self.fetching.core.topic_id(tp)
 
     # -- life ------------------------------------------------------------------------------------
-
-    def check_loop(self) -> None:
-        """Raise ``LocalProtocolError`` when this is not the event loop that we live in."""
-        try:
-            here = asyncio.get_running_loop() is self._loop
-        except RuntimeError:
-            here = threading.get_ident() == self._thread  # between two runs of the loop
-        if not here:
-            raise LocalProtocolError(
-                "this consumer was started in another event loop (or thread); call it there, "
-                "from a thread by asyncio.run_coroutine_threadsafe"
-            )
 
     async def open(self, topics: Collection[str]) -> None:
         """Connect. Raises ``BootstrapFailed``, ``ProtocolUnsupported``, ``BrokerError``, and

@@ -124,13 +124,19 @@ class Inquiry(Generic[K, V]):
         engine.errors.check_fatal()
         return engine
 
+    def check_home(self) -> None:
+        """Raise ``LocalProtocolError`` in another event loop, thread or process than the one in
+        which it was started. Every call that does something does."""
+        if self._engine is not None:
+            self._engine.home.check()
+
     def _look(self) -> Engine[K, V]:
         """The engine, to look at or to take leave of."""
         if self._engine is None:
             if self._was_stopped_first:
                 raise ConsumerClosed(_CLOSED)
             raise ConsumerClosed("the consumer is not started; call start() or use 'async with'")
-        self._engine.check_loop()
+        self._engine.home.check()
         if self._closing is not None and self._closing.over:
             raise ConsumerClosed(_CLOSED)
         return self._engine  # also while it closes: the listener may commit

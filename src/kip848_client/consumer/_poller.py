@@ -23,13 +23,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 from asyncio import current_task
 from collections.abc import Callable, Iterable
-from threading import get_ident
 from time import monotonic
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from kip848_client._driver._home import Home
 from kip848_client._types import TopicPartition
 from kip848_client.consumer._deserializing import AT_ONCE_MAX, Deserializing
 from kip848_client.consumer._errors import ErrorBox
@@ -52,13 +51,6 @@ T = TypeVar("T")
 _CHORES_EVERY_S: Final = 0.01
 _POLLED_EVERY_S: Final = 1.0
 _AT_ONCE: Final = float("-inf")
-
-
-if sys.version_info >= (3, 12):
-    _task_of: Final[Callable[[asyncio.AbstractEventLoop], Caller]] = current_task
-else:  # there it is a function in Python that does just this, and takes three times as long
-    _tasks: Any = getattr(asyncio.tasks, "_current_tasks")  # noqa: B009 - not in typeshed
-    _task_of: Final[Callable[[asyncio.AbstractEventLoop], Caller]] = _tasks.get
 
 
 class PollObserver(Protocol):
@@ -95,7 +87,7 @@ class Poller(Generic[K, V]):
         self._errors = errors
         self._observer: PollObserver | None = None
         self._loop = asyncio.get_running_loop()
-        self._thread = get_ident()
+        self._home: Final = Home("consumer")
         self._now: Callable[[], float] = self._loop.time
         self._polled_every_s = min(_POLLED_EVERY_S, poll_interval_ms / 4000)
         self._chores_at_s = 0.0
@@ -173,8 +165,7 @@ class Poller(Generic[K, V]):
         if something else has to be done first."""
         if monotonic() >= self._chores_at_s:
             return None
-        # Together these say that it is our loop which runs: asking for that costs a system call.
-        if _task_of(self._loop) is not self._iterating or get_ident() != self._thread:
+        if not self._home.runs(self._iterating):
             return None  # the slow way says what is wrong with the loop
         path = self._path
         try:

@@ -173,6 +173,8 @@ class ExactlyOnceProcessor(Generic[K, V]):
         ``start`` and after ``stop``, and for clients that somebody else uses already: they are left
         alone.
         """
+        if self._running is not None:
+            self._running.home.check()
         if self._is_started:
             raise LocalProtocolError("a processor can be started once")
         if self._is_stopped:
@@ -263,7 +265,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
         running = self._running
         if running is None:
             raise LocalProtocolError("the processor is not started; start() it, or use async with")
-        running.check_loop()
+        running.home.check()
         if self._has_run:
             raise LocalProtocolError("a processor can be run once; make a new one")
         if self._closing is not None or self._is_stop_requested:
@@ -299,7 +301,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
         if running is None:
             self._is_stopped = True
             return
-        running.check_loop()
+        running.home.check()
         if running.in_function:
             raise LocalProtocolError(
                 "stop() would wait for the function that calls it; call it in another task"

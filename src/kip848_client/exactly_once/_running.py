@@ -14,11 +14,12 @@ from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from typing import Any, Final
 
+from kip848_client._driver._home import Home
 from kip848_client._driver._stepping import Stepping
 from kip848_client._ports import Clock
 from kip848_client._types import TopicPartition
 from kip848_client.consumer import Consumer
-from kip848_client.errors import ConsumerClosed, Kip848Error, LocalProtocolError, NotAssigned
+from kip848_client.errors import ConsumerClosed, Kip848Error, NotAssigned
 from kip848_client.exactly_once import _commands as do
 from kip848_client.exactly_once import _events as ev
 from kip848_client.exactly_once._core import ProcessorCore
@@ -47,6 +48,7 @@ class Running:
         self._producer = producer
         self._working = working
         self._clock = clock
+        self.home: Final = Home("processor")
         self._loop = asyncio.get_running_loop()
         self._steps: Stepping[ev.Event] = Stepping(
             self._step, lambda: core.deadline_ms, ev.TimerFired, clock
@@ -67,14 +69,6 @@ class Running:
     def in_function(self) -> bool:
         """Whether the calling task is the one in which the function runs."""
         return self._working.in_function
-
-    def check_loop(self) -> None:
-        """Raise ``LocalProtocolError`` when this is not the event loop that we live in."""
-        if asyncio.get_running_loop() is not self._loop:
-            raise LocalProtocolError(
-                "this processor was started in another event loop (or thread); call it there, "
-                "from a thread by asyncio.run_coroutine_threadsafe"
-            )
 
     async def run(self) -> None:
         """Process until the core says that it has ended. Raises what it says then."""

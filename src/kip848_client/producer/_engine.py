@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections.abc import Callable
 from typing import Final
 
@@ -17,6 +16,7 @@ from kip848_client._chance import CHANCE
 from kip848_client._clock import LoopClock
 from kip848_client._driver._backoff import Backoff, jittered
 from kip848_client._driver._closing import Closing, until_open
+from kip848_client._driver._home import Home
 from kip848_client._driver._parts import connection_options, recovery
 from kip848_client._driver._topics import TopicDirectory
 from kip848_client._ports import Clock
@@ -90,8 +90,8 @@ class Engine:
         receipts: Receipts = _RECEIPTS,
     ) -> None:
         self.config: Final = config
+        self.home: Final = Home("producer")
         self.loop: Final = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
         self.clock: Final = LoopClock(self.loop)
         self.transport = network(config, self.clock)
         self.fields: Final = {
@@ -167,18 +167,6 @@ class Engine:
     def is_closing(self) -> bool:
         """Whether ``stop`` was called."""
         return self._closing is not None
-
-    def check_loop(self) -> None:
-        """Raise ``LocalProtocolError`` when this is not the event loop that we live in."""
-        try:
-            here = asyncio.get_running_loop() is self.loop
-        except RuntimeError:
-            here = threading.get_ident() == self._thread  # between two runs of the loop
-        if not here:
-            raise LocalProtocolError(
-                "this producer was started in another event loop (or thread); call it there, "
-                "from a thread by asyncio.run_coroutine_threadsafe"
-            )
 
     def deadline_ms(self) -> int:
         """Until when a call that begins now may wait."""

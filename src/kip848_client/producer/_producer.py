@@ -125,13 +125,14 @@ class Producer(Generic[K, V]):
         self._bytes_sending: Sending | None = None
         self._was_stopped_first = False
         """``stop`` came before ``start``, and forbids that."""
-        self._thread = 0
         self._unfenced: set[str] = set()
         """Groups whose offsets are committed in nobody's name; that was said."""
 
     def __del__(self) -> None:
         engine = getattr(self, "_engine", None)  # __init__ may have raised
-        if engine is not None and not engine.is_closing:
+        if engine is None or engine.home.is_left_behind:
+            return
+        if not engine.is_closing:
             warnings.warn(
                 f"{self!r} was never stopped: records that wait may be lost, and its connections "
                 "stay open; await stop(), or use async with",
@@ -188,6 +189,7 @@ class Producer(Generic[K, V]):
         ``max_block_ms``, ``BrokerError`` when our credentials are refused; make a new producer
         then. ``LocalProtocolError`` for a second ``start``, and after ``stop``.
         """
+        self.check_home()
         if self._engine is not None:
             raise LocalProtocolError("a producer can be started once")
         if self._was_stopped_first:
@@ -201,7 +203,6 @@ class Producer(Generic[K, V]):
             except Exception as other:  # noqa: BLE001 - why it did not start matters more
                 err.add_note(f"stopping it failed, too: {other!r}")
             raise
-        self._thread = get_ident()
         self._sending = Sending(
             engine, self._key_serializer, self._value_serializer, self._partitioner
         )
@@ -224,7 +225,7 @@ class Producer(Generic[K, V]):
         if engine is None:
             self._was_stopped_first = True
             return
-        engine.check_loop()
+        engine.home.check()
         closing = engine.stop(limit_ms)
         self._sending = None
         await closing.finish()
@@ -264,7 +265,7 @@ class Producer(Generic[K, V]):
         raises ``BrokerError`` when a broker refuses the record, ``DeliveryTimedOut`` after
         ``delivery_timeout_ms``, ``TransactionAborted`` when its transaction was.
         """
-        return self.sending().send(topic, value, key, partition, timestamp_ms, headers)
+        return self._to_send().send(topic, value, key, partition, timestamp_ms, headers)
 
     async def send_and_wait(
         self,
@@ -277,7 +278,7 @@ class Producer(Generic[K, V]):
     ) -> RecordMetadata:
         """Send a record, and return where it is. Raises what ``send`` and its future raise."""
         return await (
-            await self.sending().send(topic, value, key, partition, timestamp_ms, headers)
+            await self._to_send().send(topic, value, key, partition, timestamp_ms, headers)
         )
 
     async def flush(self) -> None:
@@ -370,23 +371,30 @@ class Producer(Generic[K, V]):
 
     # -- inside ----------------------------------------------------------------------------------
 
+    def check_home(self) -> None:
+        """Raise ``LocalProtocolError`` in another event loop, thread or process than the one in
+        which it was started. Every call does."""
+        if self._engine is not None:
+            self._engine.home.check()
+
     def sending(self) -> Sending:
-        """Takes records; for transactions. Where it is called millions of times, the thread tells
-        sooner than the loop whether it is the right one."""
-        sending = self._sending
-        if sending is None or get_ident() != self._thread:
-            self._run()
-            assert self._sending is not None, "_run() has seen that it runs"
-            return self._sending
-        return sending
+        """Takes records; for transactions."""
+        self._run()
+        assert self._sending is not None, "_run() has seen that it runs"
+        return self._sending
 
     def bytes_sending(self) -> Sending:
         """Takes records that are bytes already, past serializers and partitioner."""
-        sending = self._bytes_sending
-        if sending is None or self._sending is None or get_ident() != self._thread:
-            self._run()
-            assert self._bytes_sending is not None, "_run() has seen that it runs"
-            return self._bytes_sending
+        self._run()
+        assert self._bytes_sending is not None, "_run() has seen that it runs"
+        return self._bytes_sending
+
+    def _to_send(self) -> Sending:
+        """Takes records. Whether the call comes from our loop is seen when it is awaited; another
+        thread, which may have none, hears of it at once."""
+        sending = self._sending
+        if sending is None or get_ident() != sending.thread:
+            return self.sending()
         return sending
 
     def _run(self) -> Engine:
@@ -395,7 +403,7 @@ class Producer(Generic[K, V]):
             if self._was_stopped_first:
                 raise closed()
             raise LocalProtocolError("the producer is not started; start() it, or use async with")
-        engine.check_loop()
+        engine.home.check()
         if engine.is_closing:
             raise closed()
         if self._sending is None:

@@ -14,9 +14,11 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import isawaitable
+from threading import get_ident
 from typing import Any, Final, Literal
 
 from kip848_client._arguments import checked_partition, checked_time_ms, checked_topic
+from kip848_client._driver._home import task_of
 from kip848_client._shown import shown
 from kip848_client._types import TopicPartition
 from kip848_client.errors import (
@@ -77,6 +79,8 @@ class Sending:
         self._routes = core.routes
         self._add = core.add
         self._loop = engine.loop
+        self._home = engine.home
+        self.thread: Final = engine.home.thread
         self._batches = engine.producing.deliveries.batches
         self._gives_way = False
         self._turn_ms = 0
@@ -86,7 +90,7 @@ class Sending:
         self.transaction = 0
         """Another one with each transaction that is begun."""
 
-    async def send(
+    async def send(  # noqa: PLR0912 - a call more costs as much as all that is decided here
         self,
         topic: str,
         value: Any,
@@ -97,6 +101,8 @@ class Sending:
         is_open: Callable[[], None] | None = None,
     ) -> asyncio.Future[RecordMetadata]:
         """Put a record into a batch. ``is_open`` raises where it may not be any more."""
+        if task_of(self._home.loop) is None or get_ident() != self.thread:
+            self._home.check()  # which is this, for less than a call costs
         transaction = self.transaction
         if self._gives_way:
             await self._give_way()
@@ -251,6 +257,7 @@ class Sending:
 
     async def count(self, topic: str) -> int:
         """How many partitions the topic has, asked for if need be."""
+        self._home.check()
         checked_topic(topic)
         await self._producing.learn(_plain(topic), self._engine.config.max_block_ms)
         return len((await self._learn(topic)).partitions)

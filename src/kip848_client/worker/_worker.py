@@ -12,6 +12,7 @@ from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._clock import LoopClock
 from kip848_client._driver._backoff import jittered
 from kip848_client._driver._closing import Closing
+from kip848_client._driver._home import Home
 from kip848_client._driver._membership import new_member_id
 from kip848_client._driver._parts import connection_options
 from kip848_client._shown import shown
@@ -93,7 +94,7 @@ class Worker:
         self._driving: Driving | None = None
         self._opening: asyncio.Task[Link] | None = None
         self._task: asyncio.Task[None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._home: Home | None = None
         self._closing: Closing | None = None
         self._is_stopped = False
 
@@ -148,10 +149,12 @@ class Worker:
         ``BrokerError`` when our credentials are refused, ``ProtocolUnsupported`` where the broker
         does not offer ``group_protocol``, ``ConfigError`` for what the classic protocol cannot do;
         make a new worker then."""
+        self._check_home()
         if self._is_stopped or self._transport is not None:
             was = "stopped" if self._is_stopped else "started"
             raise LocalProtocolError(f"the worker was {was} before; make a new one")
-        loop = self._loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
+        self._home = Home("worker")
         config, clock = self._config, LoopClock(loop)
         transport = self._transport = KafkaTransport(
             config.bootstrap_servers, config.group_id, connection_options(config), clock
@@ -247,12 +250,11 @@ class Worker:
         """Stop what runs here, leave the group, disconnect. Runs to its end even if the caller is
         cancelled; calling it again waits for the end. Raises ``LocalProtocolError`` in a method of
         the listener, which it would wait for."""
-        if self._driving is not None:
-            self._running()  # here, and not in another loop
-            if self._driving.in_listener:
-                raise LocalProtocolError(
-                    "stop() would wait for the listener that calls it; stop from another task"
-                )
+        self._check_home()
+        if self._driving is not None and self._driving.in_listener:
+            raise LocalProtocolError(
+                "stop() would wait for the listener that calls it; stop from another task"
+            )
         self._is_stopped = True
         if self._closing is None:
             self._closing = Closing(
@@ -284,14 +286,14 @@ class Worker:
             await self._transport.close(LocalProtocolError("the worker is stopped"))
 
     def _running(self) -> tuple[Driving, asyncio.Task[None]]:
+        self._check_home()
         if self._driving is None or self._task is None:
             raise LocalProtocolError("the worker is not started; await start(), or use async with")
-        if self._loop is not _running_loop():
-            raise LocalProtocolError(
-                "this worker was started in another event loop (or thread); call it there, from a "
-                "thread by asyncio.run_coroutine_threadsafe"
-            )
         return self._driving, self._task
+
+    def _check_home(self) -> None:
+        if self._home is not None:
+            self._home.check()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -304,13 +306,6 @@ class Worker:
         trace: TracebackType | None,
     ) -> None:
         await self.stop()
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _configuration(connectors: Mapping[str, int | ConnectorTasks], version: int) -> Configuration:
