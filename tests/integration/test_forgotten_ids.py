@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client import ProducerRecord, Record
+from kip848_client import ProducerFenced, ProducerRecord, Record, TransactionAborted
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire import api_named
 from mock_coordinator import MockBroker
@@ -22,6 +22,15 @@ from tests.integration.processing import Job
 from tests.support.real_kafka import FAST_CONFIGS, RealKafka
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(120)]
+
+_KINDS = [
+    "mock-4.0",
+    "mock-4.4",
+    pytest.param(
+        "4.4.0",
+        marks=[pytest.mark.real_kafka, pytest.mark.everything("it starts a broker of its own")],
+    ),
+]
 
 
 def _forgetful(after_ms: int) -> dict[str, str]:
@@ -55,17 +64,7 @@ async def _is_forgotten(cluster: Cluster, transactional_id: str) -> bool:
     return bool(state.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "mock-4.0",
-        "mock-4.4",
-        pytest.param(
-            "4.4.0",
-            marks=[pytest.mark.real_kafka, pytest.mark.everything("it starts a broker of its own")],
-        ),
-    ],
-)
+@pytest.mark.parametrize("kind", _KINDS)
 @pytest.mark.parametrize("first_has_output", [False, True])
 async def test_a_processor_whose_input_was_quiet_until_its_id_was_forgotten(
     kind: str, first_has_output: bool
@@ -97,3 +96,26 @@ async def test_a_processor_whose_input_was_quiet_until_its_id_was_forgotten(
 async def _all_committed(job: Job, records: int) -> bool:
     await asyncio.sleep(0.02)
     return await job.committed() == records
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+async def test_a_successor_that_got_the_forgotten_id_fences_its_former_owner(kind: str) -> None:
+    """The same code says both; what tells them apart is the question for another epoch."""
+    async with forgetful(kind) as cluster:
+        job = await Job(cluster).prepare(1)
+        async with job.producer("shared") as former:
+            name = former.config.transactional_id
+            assert name is not None
+            await eventually(lambda: _is_forgotten(cluster, name))
+            async with job.producer("shared") as successor:
+                offsets = {(job.source, 0): 1}
+                with pytest.raises(TransactionAborted):
+                    async with former.transaction() as txn:
+                        await txn.send_offsets(job.group, offsets)
+                with pytest.raises(ProducerFenced):
+                    await former.begin_transaction()
+                async with successor.transaction() as txn:
+                    await txn.send(job.target, b"0")
+                    await txn.send_offsets(job.group, offsets)
+        assert await job.committed() == 1
+        assert await job.seen() == [0]

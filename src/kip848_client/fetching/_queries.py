@@ -140,6 +140,10 @@ class _Question:
     """Since when."""
 
 
+_Ready = tuple[_Question, tuple[int, int]]
+"""A question that can be asked now, with the leader and its epoch."""
+
+
 class _Request(NamedTuple):
     node: int
     questions: tuple[_Question, ...]
@@ -353,9 +357,9 @@ class Queries:
         question.due_ms = 0
         return True
 
-    def _by_leader(self, now_ms: int, due: list[int]) -> dict[int, list[_Question]]:
+    def _by_leader(self, now_ms: int, due: list[int]) -> dict[int, list[_Ready]]:
         """Who is to be asked what by now. Adds to ``due`` when there will be more."""
-        ready: dict[int, list[_Question]] = {}
+        ready: dict[int, list[_Ready]] = {}
         for question in self._waiting:
             if question.due_ms > now_ms:
                 due.append(question.due_ms)
@@ -364,25 +368,24 @@ class Queries:
             if leader is None:
                 self._want_leaders(question.tp[0], f"no leader of {shown(question.tp)} is known")
             elif leader[0] not in self._busy:
-                ready.setdefault(leader[0], []).append(question)
+                ready.setdefault(leader[0], []).append((question, leader))
         return ready
 
-    def _send(self, now_ms: int, node: int, ready: list[_Question], due: list[int]) -> None:
+    def _send(self, now_ms: int, node: int, ready: list[_Ready], due: list[int]) -> None:
         """One request to ``node``, now, or later when all of it was refused before."""
         retry_ms = self._retry_ms.get(node, 0)
         if retry_ms > now_ms:
-            ready.sort(key=lambda each: each.refusals > 0)  # what is new has the right of way
-            if ready[0].refusals:
+            ready.sort(key=lambda each: each[0].refusals > 0)  # what is new has the right of way
+            if ready[0][0].refusals:
                 due.append(retry_ms)
                 return
-        read_committed = ready[0].read_committed
+        read_committed = ready[0][0].read_committed
         wanted: dict[TopicPartition, tuple[int, int]] = {}
         taken: list[_Question] = []
         self._number += 1
-        for question in ready:
+        for question, leader in ready:
             tp = question.tp
-            leader = self._leader_for(question)
-            if question.read_committed != read_committed or leader is None:
+            if question.read_committed != read_committed:
                 continue
             if wanted.setdefault(tp, (question.time, leader[1])) != (question.time, leader[1]):
                 continue
