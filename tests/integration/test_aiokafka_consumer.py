@@ -258,7 +258,7 @@ async def test_nothing_is_assigned_right_after_unsubscribe(cluster: Cluster, way
 
 
 async def _has(consumer: AIOKafkaConsumer, tps: set[TopicPartition]) -> bool:
-    return consumer.assignment() == tps
+    return bool(consumer.assignment() == tps)
 
 
 async def test_who_calls_stop_is_done_whatever_task_awaits_it(cluster: Cluster) -> None:

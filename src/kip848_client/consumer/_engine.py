@@ -474,7 +474,8 @@ class Engine(Generic[K, V]):
                     *(tp.topic, tp.partition, len(known)),
                     extra={**self.watch.fields, "topic": tp.topic, "partition": tp.partition},
                 )
-        self.started([tp for tp in partitions if tp in self.core.assigned])
+        if self._by_hand:  # else it is in a group by now, which says when to start
+            self.started([tp for tp in partitions if tp in self.core.assigned])
 
     # -- the supervisor's ``Assignment`` ---------------------------------------------------------
 

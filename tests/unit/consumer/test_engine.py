@@ -450,3 +450,36 @@ async def test_a_listener_that_refuses_to_end_does_not_hold_stop_up(
         assert (one.members, one.network.transport.closed) == (0, 1)
         finish.set()
         await until(lambda: not any("Stubborn" in each.get_name() for each in asyncio.all_tasks()))
+
+
+async def test_what_was_assigned_by_hand_does_not_start_in_the_group_that_has_it_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Metadata for the old assignment comes when the group's listener is not done yet."""
+    told, done = asyncio.Event(), asyncio.Event()
+
+    class Listener:
+        async def on_partitions_assigned(self, _new: object) -> None:
+            await done.wait()
+
+        def on_partitions_revoked(self, _gone: object) -> None:
+            """Not looked at."""
+
+    async with offline(monkeypatch) as one:
+        await one.consumer.start()
+        one.consumer.unsubscribe()
+        await until(lambda: not one.members)
+        transport = one.network.transport
+        transport.before = lambda name: told.wait() if name == "Metadata" else None
+        one.consumer.assign([TP])
+        await until(lambda: "Metadata" in transport.asked)
+        one.consumer.unsubscribe()
+        one.consumer.subscribe(["t"], listener=Listener())
+        asking = asyncio.create_task(one.consumer.getone())
+        await until(lambda: one.engine.core.assigned)
+        transport.asked.clear()
+        told.set()
+        await some_rounds(50)
+        assert "OffsetFetch" not in transport.asked, "the listener may have to flush first"
+        done.set()
+        assert (await asking).offset == 0
