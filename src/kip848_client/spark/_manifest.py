@@ -84,8 +84,10 @@ class Manifest:
 
 
 def _ownership(said: Any, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Ownership | None:
-    if said in ("exclusive", "shared"):
-        return cast("Ownership", said)
+    if said == "exclusive":
+        return "exclusive"
+    if said == "shared":
+        return "shared"
     if said is not None:
         raise ValueError(f"{said!r} is not an ownership")
     # a member never had an empty range in its checkpoint
