@@ -99,6 +99,19 @@ def test_a_group_knows_what_was_done(mock_broker: BrokerThread) -> None:
     assert told(mock_broker) == {A0: 5, A1: 1}
 
 
+@pytest.mark.mock_broker(topics={"a": 2, "b": 1})
+def test_a_group_knows_what_every_source_of_a_query_has_done(mock_broker: BrokerThread) -> None:
+    """One may say nothing of a batch."""
+    spark: Any = SimpleNamespace(streams=FakeStreams())
+    query: Any = FakeQuery()
+    ends = ('{"a": {"0": 3, "1": 1}}', '{"b": {"0": 7}}')
+    sources = [SimpleNamespace(endOffset=end, latestOffset=end) for end in ends]
+    with GroupOffsets(spark, query, options(mock_broker)) as offsets:
+        offsets.onQueryProgress(_event(SimpleNamespace(id=ID, sources=sources)))
+        offsets.onQueryProgress(_event(progress('{"a": {"0": 4}}')))
+    assert told(mock_broker) == {A0: 4, A1: 1, TopicPartition("b", 0): 7}
+
+
 @pytest.mark.mock_broker(topics={"a": 2})
 def test_a_group_with_members_is_left_alone(
     mock_broker: BrokerThread, caplog: pytest.LogCaptureFixture

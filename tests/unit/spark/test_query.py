@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kip848_client.errors import TransportError
-from kip848_client.spark import QueryControl, _query
+from kip848_client.spark import QueryControl, _control, _query
 from kip848_client.spark._control import ControlServer
 from kip848_client.spark._loop import LoopThread
 
@@ -41,7 +41,7 @@ def source(tmp_path: Path) -> Iterator[_Source]:
     found.loop.close()
 
 
-def _control(path: Path, *, is_active: bool = True) -> tuple[QueryControl, Any]:
+def _begun(path: Path, *, is_active: bool = True) -> tuple[QueryControl, Any]:
     streams = SimpleNamespace(addListener=lambda _: None, removeListener=lambda _: None)
     spark: Any = SimpleNamespace(streams=streams)
     query: Any = SimpleNamespace(id="q", isActive=is_active, stopped=0)
@@ -61,9 +61,9 @@ def _progress(end: str, query_id: str = "q") -> Any:
 def test_a_source_that_listens_later_is_waited_for(
     tmp_path: Path, source: _Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    control, query = _control(tmp_path)
+    control, query = _begun(tmp_path)
     failures: list[TransportError] = []
-    ask = _query.ask
+    ask = _control.ask
 
     def noted(*given: Any) -> Any:
         try:
@@ -83,7 +83,7 @@ def test_a_source_that_listens_later_is_waited_for(
 
 
 def test_the_source_of_a_query_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
-    control, query = _control(tmp_path, is_active=False)
+    control, query = _begun(tmp_path, is_active=False)
     with pytest.raises(TransportError):
         control.stop()
     assert query.stopped == 0
@@ -92,8 +92,9 @@ def test_the_source_of_a_query_that_has_ended_is_not_waited_for(tmp_path: Path) 
 def test_a_batch_that_the_source_did_not_hear_of_harms_nothing(
     tmp_path: Path, source: _Source, caplog: pytest.LogCaptureFixture
 ) -> None:
-    control, _ = _control(tmp_path)
-    first, second = ({"number": number, "ranges": {}} for number in (1, 2))
+    control, _ = _begun(tmp_path)
+    first: dict[str, Any] = {"number": 1, "ranges": {}}
+    second = {**first, "number": 2}
     with caplog.at_level(logging.INFO, "kip848_client.spark"):
         control.onQueryProgress(_progress(json.dumps(first)))
     assert "the source was not told of a batch, and will be at the next" in caplog.text
