@@ -258,7 +258,7 @@ def test_records_that_are_gone_at_the_begin_of_a_range_do_not_take_the_rest_with
         connection.request(DeleteRecordsRequest(topics=(topic,), timeout_ms=10_000), 2)
     batch = Manifest(1, {TopicPartition("a", 0): (1, 5)})
     options = options_of(mock_broker.bootstrap, failOnDataLoss="false")
-    assert [offset for _, offset, _ in rows_of(options, batch)] == [3, 4]
+    assert [offset for _, offset, _ in rows_of(options, batch, tasks=1)] == [3, 4]
 
 
 def test_markers_of_transactions_do_not_hold_a_task_up(
