@@ -72,6 +72,7 @@ PURE = (
     "kip848_client.spark._decisions",
     "kip848_client.spark._manifest",
     "kip848_client.spark._outcome",
+    "kip848_client.spark._ownership",
     "kip848_client.spark._planning",
     "kip848_client.spark._ranges",
     "kip848_client.spark._sharing",
