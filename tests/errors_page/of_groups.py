@@ -64,6 +64,11 @@ _HEARTBEAT: Final = {
         "for ever; at once the first time, then with pauses up to "
         f"{_SETTINGS.rejoin_backoff_max_ms // 1000} s",
     ),
+    Verdict.COMPUTE: Told(
+        "the member keeps what it has, and computes the assignment of the group (draft protocols)",
+        "nothing",
+        "the next heartbeat goes out soon and says everything again",
+    ),
     Verdict.WAIT_FOR_INSTANCE: Told(
         "our own session of before may hold the `group_instance_id`: the join is repeated",
         "nothing; then as FATAL",
