@@ -28,7 +28,7 @@ class StoredRecord:
 
 def stored_records(topic: str, partition: int, log: PartitionLog) -> Iterator[StoredRecord]:
     """What producers wrote to a partition, oldest first, aborted transactions and all; their
-    markers are no records. Raises ``WireError`` for a codec that is missing."""
+    markers are no records. Raises ``WireError`` for a batch that unpacks to more than 64 MB."""
     for batch in log.batches:
         header = read_header(batch.data)
         if header.is_control:
@@ -36,8 +36,8 @@ def stored_records(topic: str, partition: int, log: PartitionLog) -> Iterator[St
         records = records_of(header, batch.data)
         if records is None:
             raise WireError(
-                f"{topic}-{partition} holds a batch with compression type {header.compression}; "
-                "install cramjam to read it"
+                f"{topic}-{partition} holds a batch at offset {batch.base_offset} that unpacks to "
+                "more than the bundled broker reads; read it with a consumer"
             )
         for record in records:
             at = header.max_timestamp

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kip848_client._types import TopicPartition
 from kip848_client.errors import (
     AdminFailed,
+    BatchUnreadable,
     BootstrapFailed,
     BrokerError,
     CallbackError,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Admin",
     "AdminFailed",
+    "BatchUnreadable",
     "BootstrapFailed",
     "BrokerError",
     "CallbackError",

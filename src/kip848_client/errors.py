@@ -48,6 +48,7 @@ from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 
 __all__ = [
     "AdminFailed",
+    "BatchUnreadable",
     "BootstrapFailed",
     "BrokerError",
     "CallbackError",
@@ -302,6 +303,22 @@ class RecordUnreadable(Kip848Error, ValueError):
         self.topic = topic
         self.partition = partition
         self.offset = offset
+
+
+class BatchUnreadable(RecordUnreadable):
+    """The records of a batch from ``offset`` on cannot be handed out, although they are not
+    damaged: the batch unpacks to more than ``max_decompressed_batch_bytes``, or it is compressed by
+    a codec that this version does not know. The batch ends before ``next_offset``.
+
+    Every call for records of the partition raises it again, until you ``seek`` past the batch:
+    ``seek((e.topic, e.partition), e.next_offset)``. Other partitions go on.
+    """
+
+    def __init__(
+        self, message: str, *, topic: str, partition: int, offset: int, next_offset: int
+    ) -> None:
+        super().__init__(message, topic=topic, partition=partition, offset=offset)
+        self.next_offset = next_offset
 
 
 class SchemaUnavailable(Kip848Error):

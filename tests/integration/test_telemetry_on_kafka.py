@@ -222,7 +222,7 @@ async def test_a_consumer_and_a_producer_push_what_java_pushes(
 async def test_brokers_can_read_each_compression(
     broker: Listening, unique: Callable[[str], str], number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_reporter, "CODECS_HERE", (number,))
+    monkeypatch.setattr(_reporter, "_CODECS", (number,))
     name = unique(f"compressed-{number}")
     broker.subscribe(name, "org.apache.kafka.producer.connection.creation")
     async with Producer(

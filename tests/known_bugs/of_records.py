@@ -157,8 +157,8 @@ RECORDS: Final = (
                     Plant(
                         ListBatch,
                         "__init__",
-                        "decoded(raw[batch.start : batch.end], batch.magic)",
-                        "iter(list(decoded(raw[batch.start : batch.end], batch.magic)))",
+                        "self._raws = decoded(",
+                        "self._raws = (lambda raw: iter(list(decoded(raw))))(",
                     ),
                 ),
                 (False,),

@@ -14,6 +14,7 @@ PURE = (
     "kip848_client._backoff",
     "kip848_client.errors",
     "kip848_client.error_codes",
+    "kip848_client.compression",
     "kip848_client.wire",
     "kip848_client.assignors",
     "kip848_client.client_assignors",
@@ -125,6 +126,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client._backoff", ()),
     ("kip848_client.errors", ("error_codes",)),
     ("kip848_client.error_codes", ()),
+    ("kip848_client.compression", ()),
     ("kip848_client.wire", GROUND),
     ("kip848_client.assignors", GROUND),
     ("kip848_client.member", GROUND),
@@ -158,7 +160,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client.report", (*GROUND, "history", "recording")),
     (
         "kip848_client.telemetry",
-        (*GROUND, "wire", "metrics", "_ports", "_chance", "_driver", "_aiokafka._codec"),
+        (*GROUND, "compression", "wire", "metrics", "_ports", "_chance", "_driver"),
     ),
     ("kip848_client.prometheus", (*GROUND, "metrics")),
     ("kip848_client.otel", (*GROUND, "metrics")),
@@ -182,7 +184,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client.config", (*GROUND, "_bootstrap", "client_assignors", "connect", "metrics")),
     (
         "kip848_client._aiokafka",
-        (*GROUND, "wire", "_ports", "_bootstrap", "_chance"),
+        (*GROUND, "compression", "wire", "_ports", "_bootstrap", "_chance"),
     ),
     (
         "kip848_client._driver",
@@ -200,7 +202,10 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("kip848_client.serialization", GROUND),
     ("kip848_client.schema_registry", (*GROUND, "serialization")),
-    ("kip848_client.records", (*GROUND, "fetching", "serialization", "_aiokafka._codec")),
+    (
+        "kip848_client.records",
+        (*GROUND, "compression", "fetching", "serialization", "_aiokafka._codec"),
+    ),
     (
         "kip848_client.consumer",
         (
@@ -317,6 +322,7 @@ ONLY_IMPORTER = {
         "mock_coordinator.core.groups",
         "mock_coordinator.core.transaction_coordinator",
     ),
+    "cramjam": ("kip848_client.compression",),
     "prometheus_client": ("kip848_client.prometheus",),
     "opentelemetry": ("kip848_client.otel", "kip848_client.telemetry._otlp"),
     "confluent_kafka": ("kip848_client.schema_registry",),
@@ -444,7 +450,7 @@ def test_the_client_works_without_the_coordinator() -> None:
 
 
 def test_the_coordinator_core_imports_only_the_shared_pure_layers() -> None:
-    shared = (*GROUND, "wire", "assignors", "connect", "metrics", "history")
+    shared = (*GROUND, "compression", "wire", "assignors", "connect", "metrics", "history")
     allowed = tuple(f"kip848_client.{name}" for name in shared)
     for module in _sources("mock_coordinator.core"):
         for name, line in imports_of(module):

@@ -294,7 +294,7 @@ def _first_in(batch: StoredBatch, timestamp: int, lowest: int = 0) -> Timestampe
         return TimestampedOffset(header.max_timestamp, max(batch.base_offset, lowest))
     try:
         records = records_of(header, batch.data)
-        if records is None:  # a codec that is not installed: the batch is as precise as it gets
+        if records is None:  # it unpacks to too much: the batch is as precise as it gets
             return TimestampedOffset(batch.max_timestamp, max(batch.base_offset, lowest))
         for record in records:
             found = header.base_timestamp + record.timestamp_delta

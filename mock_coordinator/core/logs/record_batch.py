@@ -3,20 +3,26 @@ records.
 
 A broker keeps batches as the bytes that the producer sent. It changes only the header: the base
 offset and the leader epoch, which the checksum does not cover, and the timestamps' type and
-maximum, which it does. Compressed batches are opened to be checked when a codec is at hand (gzip
-always, the others when ``cramjam`` is installed); otherwise their header is believed.
+maximum, which it does. Compressed batches are opened to be checked. Kafka reads them as streams,
+however large they are; here the header of one that unpacks to more than 64 MB is believed.
 """
 
 from __future__ import annotations
 
-import importlib
 import struct
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import crc32c
+
+from kip848_client.compression import (
+    CODEC_MASK,
+    CorruptPayload,
+    UnknownCodec,
+    unpack,
+    unpack_small,
+)
 
 __all__ = [
     "HEADER_BYTES",
@@ -47,8 +53,7 @@ _MAX_TIMESTAMP_AT: Final = 35
 _LOG_APPEND_TIME: Final = 0x08
 _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
-_COMPRESSION: Final = 0x07
-_SNAPPY_JAVA_MAGIC: Final = b"\x82SNAPPY\x00"
+_UNPACKED_BYTES_MAX: Final = 64 << 20
 
 
 class BatchError(ValueError):
@@ -85,7 +90,7 @@ class BatchHeader:
     @property
     def compression(self) -> int:
         """0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
-        return self.attributes & _COMPRESSION
+        return self.attributes & CODEC_MASK
 
     @property
     def is_transactional(self) -> bool:
@@ -152,14 +157,14 @@ def restamped(data: bytes, *, log_append_time: bool, max_timestamp: int) -> byte
 
 
 def records_of(header: BatchHeader, data: bytes) -> Iterator[RecordFields] | None:
-    """The records of a batch, read as they are asked for; ``None`` when the codec is not at hand.
+    """The records of a batch, read as they are asked for; ``None`` when they unpack to too much.
 
     Raises ``UnreadableBatchError`` when the batch cannot be opened and ``BatchError``, possibly in
     the middle, when the records do not add up to what the header says.
     """
     payload = data[HEADER_BYTES : header.size_bytes]
     if header.compression:
-        opened = _decompress(header.compression, payload)
+        opened = _unpacked(header.compression, payload)
         if opened is None:
             return None
         payload = opened
@@ -228,40 +233,12 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     return (raw >> 1) ^ -(raw & 1), position
 
 
-def _decompress(codec: int, payload: bytes) -> bytes | None:
+def _unpacked(codec: int, payload: bytes) -> bytes | None:
     try:
-        if codec == 1:
-            return zlib.decompress(payload, wbits=31)
-        cramjam = _cramjam()
-        if cramjam is None:
-            return None
-        if codec == 2:
-            return _snappy(cramjam, payload)
-        if codec == 3:
-            return bytes(cramjam.lz4.decompress(payload))
-        if codec == 4:
-            return bytes(cramjam.zstd.decompress(payload))
-    except Exception as err:  # each codec raises its own classes for bad bytes
+        data = unpack_small(codec, payload, _UNPACKED_BYTES_MAX)
+        if data is not None:
+            return data
+        data, is_whole = unpack(codec, payload, _UNPACKED_BYTES_MAX)
+    except (CorruptPayload, UnknownCodec) as err:
         raise UnreadableBatchError(f"cannot decompress the batch: {err}") from err
-    raise UnreadableBatchError(f"unknown compression type {codec}")
-
-
-def _snappy(cramjam: Any, payload: bytes) -> bytes:
-    """Java's framing (blocks with a length each, behind a magic) or one bare block."""
-    if not payload.startswith(_SNAPPY_JAVA_MAGIC):
-        return bytes(cramjam.snappy.decompress_raw(payload))
-    position = 16
-    blocks: list[bytes] = []
-    while position < len(payload):
-        (size,) = struct.unpack_from(">i", payload, position)
-        position += 4
-        blocks.append(bytes(cramjam.snappy.decompress_raw(payload[position : position + size])))
-        position += size
-    return b"".join(blocks)
-
-
-def _cramjam() -> Any:
-    try:
-        return importlib.import_module("cramjam")
-    except ImportError:
-        return None
+    return data if is_whole else None

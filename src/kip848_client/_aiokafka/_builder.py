@@ -1,32 +1,30 @@
-"""One record batch on its way out, built by aiokafka's compiled builder.
+"""One record batch on its way out, built by aiokafka's compiled builder and compressed here.
 
 The builder makes the bytes once, when they are first asked for: that is when it learns who sends
-them. Another producer id, epoch or first sequence is written into the header afterwards, and the
-checksum made anew.
+them. What was compressed, and another producer id, epoch or first sequence, is written into the
+header afterwards, and the checksum is computed again.
 """
 
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from aiokafka import codec
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from crc32c import crc32c
 
+from kip848_client.compression import CODEC_MASK, NAMES, pack, unpack
 from kip848_client.errors import ConfigError
 
 __all__ = ["AiokafkaBuilder", "builder_maker"]
 
-_CODECS: Final[dict[str | None, tuple[int, Callable[[], bool]]]] = {
-    None: (0, lambda: True),
-    "none": (0, lambda: True),
-    "gzip": (1, codec.has_gzip),
-    "snappy": (2, codec.has_snappy),
-    "lz4": (3, codec.has_lz4),
-    "zstd": (4, codec.has_zstd),
-}
+_CODECS: Final[dict[str | None, int]] = {None: 0, **{each: i for i, each in enumerate(NAMES)}}
+_HEADER_BYTES: Final = 61
+_BEFORE_LENGTH: Final = 12
+_LENGTH: Final = struct.Struct(">i")
+_LENGTH_AT: Final = 8
 _MAGIC: Final = 2
 _CRC: Final = struct.Struct(">I")
 _CRC_AT: Final = 17
@@ -48,9 +46,7 @@ class AiokafkaBuilder:
     def __init__(self, codec_number: int, limit_bytes: int) -> None:
         self._codec = codec_number
         self._limit_bytes = limit_bytes
-        self._builder: Any = DefaultRecordBatchBuilder(
-            _MAGIC, codec_number, 0, -1, -1, -1, limit_bytes
-        )
+        self._builder: Any = DefaultRecordBatchBuilder(_MAGIC, 0, 0, -1, -1, -1, limit_bytes)
         self._add = self._builder.append
         self._bytes: bytearray | None = None
         self.records = 0
@@ -85,8 +81,8 @@ class AiokafkaBuilder:
         if raw is None:
             self._builder.set_producer_state(number, epoch, first_sequence)
             built: bytearray = self._builder.build()
-            raw = self._bytes = built
-            if not transactional:
+            raw = self._bytes = self._packed(built)
+            if raw is built and not transactional:
                 return bytes(raw)
         (attributes,) = _ATTRIBUTES.unpack_from(raw, _ATTRIBUTES_AT)
         attributes = attributes & ~_TRANSACTIONAL | (_TRANSACTIONAL if transactional else 0)
@@ -94,6 +90,20 @@ class AiokafkaBuilder:
         _PRODUCER.pack_into(raw, _PRODUCER_AT, number, epoch, first_sequence)
         _CRC.pack_into(raw, _CRC_AT, crc32c(memoryview(raw)[_ATTRIBUTES_AT:]))
         return bytes(raw)
+
+    def _packed(self, built: bytearray) -> bytearray:
+        """The batch with its records compressed, if they become smaller; its checksum is wrong."""
+        if not self._codec:
+            return built
+        records = bytes(memoryview(built)[_HEADER_BYTES:])
+        packed = pack(self._codec, records)
+        if len(packed) >= len(records):
+            return built
+        raw = built[:_HEADER_BYTES]
+        raw += packed
+        _LENGTH.pack_into(raw, _LENGTH_AT, len(raw) - _BEFORE_LENGTH)
+        raw[_ATTRIBUTES_AT + 1] |= self._codec
+        return raw
 
     def split(self) -> Sequence[AiokafkaBuilder]:
         """Two batches of half the records each, or itself for one record."""
@@ -104,25 +114,29 @@ class AiokafkaBuilder:
         limit_bytes = 2 * max(self._limit_bytes, self.size_bytes)
         parts = [AiokafkaBuilder(self._codec, limit_bytes) for _ in range(2)]
         half = (self.records + 1) // 2
-        for row, record in enumerate(DefaultRecordBatch(whole)):
+        for row, record in enumerate(DefaultRecordBatch(_unpacked(whole))):
             part = parts[row >= half]
             fits = part.append(record.timestamp, record.key, record.value, record.headers)
             assert fits, "half of a batch is larger than the batch"
         return tuple(parts)
 
 
+def _unpacked(batch: bytes) -> bytes:
+    """A batch of ours, not compressed; its checksum is wrong."""
+    codec = batch[_ATTRIBUTES_AT + 1] & CODEC_MASK
+    if not codec:
+        return batch
+    head = bytearray(batch[:_HEADER_BYTES])
+    head[_ATTRIBUTES_AT + 1] &= ~CODEC_MASK
+    return unpack(codec, batch[_HEADER_BYTES:], sys.maxsize, head=bytes(head)).data
+
+
 def builder_maker(compression_type: str | None) -> Callable[[int], AiokafkaBuilder]:
     """What opens batches that are compressed so: ``None``, "none", "gzip", "snappy", "lz4", "zstd".
 
-    Raises ``ConfigError`` for another name, or where the library is missing.
+    Raises ``ConfigError`` for another name.
     """
-    if compression_type not in _CODECS:
-        names = ", ".join(str(each) for each in _CODECS if each)
-        raise ConfigError(f"compression_type={compression_type!r} is not one of {names}")
-    number, is_there = _CODECS[compression_type]
-    if not is_there():
-        raise ConfigError(
-            f"compression_type={compression_type!r} needs a library that is not installed; "
-            f"pip install 'aiokafka[{compression_type}]'"
-        )
+    number = _CODECS.get(compression_type)
+    if number is None:
+        raise ConfigError(f"compression_type={compression_type!r} is not one of {', '.join(NAMES)}")
     return lambda size_bytes: AiokafkaBuilder(number, size_bytes)

@@ -68,6 +68,7 @@ class ConsumerSettings(ClientSettings, total=False):
     fetch_max_bytes: int
     max_partition_fetch_bytes: int
     fetch_buffer_bytes: int
+    max_decompressed_batch_bytes: int
     check_crcs: bool
     isolation_level: str
     default_api_timeout_ms: int
@@ -137,6 +138,11 @@ class ConsumerConfig(ClientConfig):
     """How much may be fetched ahead of the application, of all partitions together. Exceeded by at
     most one batch a broker. (Kafka's consumer has no such limit, librdkafka has
     ``queued.max.messages.kbytes``.)"""
+    max_decompressed_batch_bytes: Int64 = Field(134_217_728, ge=1_024)
+    """How much one compressed batch may unpack to. Its records beyond that raise
+    ``BatchUnreadable``, which names the offset after the batch. One batch at a time is unpacked for
+    a consumer, and a large one in a thread. (Kafka's consumer has no such limit: there a batch of
+    1 MB may take 30 GB.)"""
     check_crcs: bool = True
     """Whether the checksums of batches are looked at."""
     isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted"

@@ -74,7 +74,7 @@ class ProducerConfig(ClientConfig):
     buffer_memory: Int64 = Field(33_554_432, ge=1)
     """Records that wait or are on their way; when it is used up, ``send`` waits."""
     compression_type: Literal["none", "gzip", "snappy", "lz4", "zstd"] | None = None
-    """Of batches. All but gzip may need a library: ``pip install 'aiokafka[lz4]'``."""
+    """Of batches."""
     max_in_flight_requests_per_connection: Int32 = Field(5, ge=1)
     """Requests to one broker that are not answered yet; with idempotence 5 at most."""
 

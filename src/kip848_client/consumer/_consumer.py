@@ -22,11 +22,11 @@ from kip848_client._arguments import (
 )
 from kip848_client._types import GroupMetadata, TopicPartition
 from kip848_client.config import ConsumerConfig, ConsumerSettings
-from kip848_client.consumer._arguments import checked_deserializer, checked_leave
+from kip848_client.consumer._arguments import checked_leave
 from kip848_client.consumer._engine import Engine
 from kip848_client.consumer._group_calls import GroupCalls
 from kip848_client.consumer._listener import RebalanceListener, checked_listener
-from kip848_client.consumer._parts import Network, connections
+from kip848_client.consumer._parts import Network, connections, decoding_of
 from kip848_client.consumer._patterns import checked_pattern
 from kip848_client.consumer._poller import Caller, calling_task
 from kip848_client.consumer._records import OffsetAndMetadata, OffsetForTransaction
@@ -161,11 +161,7 @@ class Consumer(GroupCalls[K, V]):
         **settings: Any,
     ) -> None:
         super().__init__(ConsumerConfig.of(settings))
-        self._decoding = Decoding(
-            self._config.check_crcs,
-            checked_deserializer(key_deserializer, "key_deserializer"),
-            checked_deserializer(value_deserializer, "value_deserializer"),
-        )
+        self._decoding = decoding_of(self._config, key_deserializer, value_deserializer)
         self._network: Network = connections
         self._take: Callable[[], Record[K, V] | None] = _nothing
         self._listener: RebalanceListener | None = None

@@ -17,12 +17,14 @@ from kip848_client._driver._parts import connection_options
 from kip848_client._ports import Clock
 from kip848_client._types import MemberId, TopicId, TopicPartition
 from kip848_client.config import ConsumerConfig, parse_duration_ms
+from kip848_client.consumer._arguments import checked_deserializer
 from kip848_client.fetching import FetchCore, FetchSettings
 from kip848_client.group import GroupCore
 from kip848_client.member import MemberCore, MemberSettings, OfferedAssignor
 from kip848_client.offsets import CommitterCore, CommitterSettings, OffsetTracker
+from kip848_client.records import Decoding, Deserializer
 
-__all__ = ["Network", "connections", "fetch_core", "group_core"]
+__all__ = ["Network", "connections", "decoding_of", "fetch_core", "group_core"]
 
 Network = Callable[[ConsumerConfig, Clock], KafkaTransport]
 
@@ -66,6 +68,20 @@ def fetch_core(config: ConsumerConfig, clock: Clock) -> FetchCore:
         metadata_max_age_ms=config.metadata_max_age_ms,
     )
     return FetchCore(settings, jittered)
+
+
+def decoding_of(
+    config: ConsumerConfig,
+    key_deserializer: Deserializer | None,
+    value_deserializer: Deserializer | None,
+) -> Decoding:
+    """How records are made of what was fetched. Raises ``ConfigError``."""
+    return Decoding(
+        config.check_crcs,
+        checked_deserializer(key_deserializer, "key_deserializer"),
+        checked_deserializer(value_deserializer, "value_deserializer"),
+        decompressed_bytes_max=config.max_decompressed_batch_bytes,
+    )
 
 
 def _committer_core(config: ConsumerConfig, tracker: OffsetTracker) -> CommitterCore:

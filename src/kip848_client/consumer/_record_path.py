@@ -23,7 +23,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from kip848_client._types import TopicPartition
-from kip848_client.errors import Kip848Error, RecordUnreadable, not_assigned
+from kip848_client.consumer._unpacking import UnpackingThread
+from kip848_client.errors import BatchUnreadable, Kip848Error, RecordUnreadable, not_assigned
 from kip848_client.fetching import (
     BufferRead,
     Cursor,
@@ -36,13 +37,14 @@ from kip848_client.fetching import (
 )
 from kip848_client.offsets import CommittableOffset, HandOuts, OffsetTracker
 from kip848_client.records import (
+    STOPS,
     AheadReader,
     Decoding,
     Gathered,
     NotMade,
+    NotUnpacked,
     Record,
     RecordBatchView,
-    RecordsDamaged,
     SliceReader,
 )
 
@@ -103,6 +105,7 @@ class RecordPath(Generic[K, V]):
         self._moved = moved
         self._readings: dict[TopicPartition, _Reading] = {}
         self._waiters: set[asyncio.Future[None]] = set()
+        self._unpacking = UnpackingThread(self.wake)
         self._hand_outs = HandOuts()
         self._hand_out = self._hand_outs.of(None)
         self._touched: dict[TopicPartition, None] = {}
@@ -126,6 +129,7 @@ class RecordPath(Generic[K, V]):
         where deserializers have to be awaited first."""
         self.stop_fast_way()
         core = self._core
+        later: set[TopicPartition] = set()
         while (slice_ := core.next_slice(only)) is not None:
             tp, cursor = slice_.tp, slice_.cursor
             self._touched[tp] = None
@@ -134,7 +138,14 @@ class RecordPath(Generic[K, V]):
             changes = core.changes
             try:
                 record: Record[K, V] | None = reading.reader.one()
-            except RecordsDamaged as err:
+            except NotUnpacked as err:
+                self._unpacking.begin(err.work)
+                core.turn(tp)
+                later.add(tp)
+                if all(each.tp in later for each in core.slices(only)):
+                    return None
+                continue
+            except STOPS as err:
                 self._damaged(slice_, err)
                 if cursor.readable:
                     return None  # nobody heard of it: the consumer has ended
@@ -268,12 +279,15 @@ class RecordPath(Generic[K, V]):
     def _take_of(
         self, take: Callable[[Reader, Slice, int | None], Any], reading: _Reading, left: int | None
     ) -> Any:
-        """What a slice has; ``None`` where it is damaged."""
+        """What a slice has; ``None`` where it is damaged, or is to be unpacked first."""
         slice_ = reading.slice
         self._touched[slice_.tp] = None
         try:
             return take(reading.reader, slice_, left)
-        except RecordsDamaged as err:
+        except NotUnpacked as err:
+            self._unpacking.begin(err.work)
+            return None
+        except STOPS as err:
             self._damaged(slice_, err)
             return None
         except RecordUnreadable:
@@ -405,4 +419,5 @@ class RecordPath(Generic[K, V]):
         """Bytes are no records from the cursor on; the core has them fetched again, or stops."""
         self._readings.pop(slice_.tp, None)
         cursor = slice_.cursor
-        self._post(Undecodable(slice_.tp, cursor.tenure, cursor.consumed, error))
+        is_final = isinstance(error, BatchUnreadable)
+        self._post(Undecodable(slice_.tp, cursor.tenure, cursor.consumed, error, is_final))

@@ -248,10 +248,18 @@ class Answers:
             self._planner.refresh(now_ms, partition)
         return bool(walked.batches)
 
-    def damaged(self, now_ms: int, partition: Partition, offset: int, error: Kip848Error) -> None:
+    def damaged(
+        self,
+        now_ms: int,
+        partition: Partition,
+        offset: int,
+        error: Kip848Error,
+        *,
+        is_final: bool = False,
+    ) -> None:
         """The bytes from this offset on are no records. They may be damaged on the way only, so
-        they are fetched once more before the partition stops."""
-        if partition.refetched_at == offset:
+        they are fetched once more before the partition stops, unless that is known to be final."""
+        if is_final or partition.refetched_at == offset:
             self._stop(partition, error)
         else:
             partition.refetched_at = offset

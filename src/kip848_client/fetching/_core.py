@@ -499,7 +499,9 @@ class FetchCore:
         tenure = self._assigned.new_tenure()
         partition.renew(tenure, cursor.consumed, cursor.consumed_epoch)
         partition.phase = Phase.READY
-        self._answers.damaged(self._now, partition, event.offset, event.error)
+        self._answers.damaged(
+            self._now, partition, event.offset, event.error, is_final=event.is_final
+        )
 
     # -- the cluster -------------------------------------------------------------------------
 

@@ -172,6 +172,8 @@ class Undecodable(Event):
     tenure: int
     offset: int
     error: Kip848Error
+    is_final: bool = False
+    """Another fetch would bring the same: the partition stops at once."""
 
 
 # -- what the cluster says -----------------------------------------------------------------------

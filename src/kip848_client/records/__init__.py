@@ -7,7 +7,8 @@
     records = reader.take(500)          # look at reader.done
     reader.fill(gathered)               # then RecordBatchView(slice_.tp, gathered, decoding)
 
-Where a deserializer is to be awaited it is an ``AheadReader`` instead.
+Where a deserializer is to be awaited it is an ``AheadReader`` instead. Both raise ``NotUnpacked``
+where a large batch comes next: call its ``work`` in a thread, then ask again.
 """
 
 from __future__ import annotations
@@ -17,16 +18,19 @@ from kip848_client.records._columns import Gathered
 from kip848_client.records._paths import COMPILED
 from kip848_client.records._reader import SliceReader
 from kip848_client.records._record import Decoding, Deserializer, Record, is_async
-from kip848_client.records._unreadable import RecordsDamaged
+from kip848_client.records._unpacking import NotUnpacked
+from kip848_client.records._unreadable import STOPS, RecordsDamaged
 from kip848_client.records._view import RecordBatchView
 
 __all__ = [
     "COMPILED",
+    "STOPS",
     "AheadReader",
     "Decoding",
     "Deserializer",
     "Gathered",
     "NotMade",
+    "NotUnpacked",
     "Record",
     "RecordBatchView",
     "RecordsDamaged",

@@ -21,9 +21,10 @@ from typing import Any, Final
 
 from kip848_client.fetching._model import Slice
 from kip848_client.records._columns import Gathered
-from kip848_client.records._reader import SliceReader
+from kip848_client.records._reader import SliceReader, unpacking_of
 from kip848_client.records._record import Decoding, Record
-from kip848_client.records._unreadable import RecordsDamaged, not_deserialized
+from kip848_client.records._unpacking import NotUnpacked
+from kip848_client.records._unreadable import STOPS, not_deserialized
 
 __all__ = ["AheadReader", "NotMade"]
 
@@ -54,19 +55,23 @@ class AheadReader:
         "_reader",
         "_slice",
         "_unmade",
+        "_unpacking",
     )
 
     def __init__(self, slice_: Slice, decoding: Decoding) -> None:
         self._slice = slice_
         self._cursor = slice_.cursor
         self._decoding = replace(decoding, key_deserializer=None, value_deserializer=None)
+        self._unpacking = unpacking_of(slice_, self._decoding)
         self._begin_anew()
 
     def _begin_anew(self) -> None:
         """Nothing is made of what comes after the cursor."""
         self._ahead = copy(self._cursor)
         """How far we are."""
-        self._reader = SliceReader(replace(self._slice, cursor=self._ahead), self._decoding)
+        self._reader = SliceReader(
+            replace(self._slice, cursor=self._ahead), self._decoding, self._unpacking
+        )
         self._made: deque[tuple[Record[Any, Any], int]] = deque()
         """Records that may be handed out, each with its leader epoch."""
         self._unmade: RawRecord | None = None
@@ -93,7 +98,7 @@ class AheadReader:
         if self._unmade is None:
             try:
                 self._unmade = self._reader.one()
-            except RecordsDamaged as err:
+            except (*STOPS, NotUnpacked) as err:
                 self._failure = err
         return self._unmade
 
@@ -143,7 +148,7 @@ class AheadReader:
 
     def fill(self, gathered: Gathered) -> None:
         """See ``SliceReader``: columns are bytes, for which nothing is made."""
-        reader = SliceReader(self._slice, self._decoding)
+        reader = SliceReader(self._slice, self._decoding, self._unpacking)
         try:
             reader.fill(gathered)
         finally:

@@ -1,5 +1,5 @@
-"""One record batch, read with aiokafka's compiled codec: for a build without our own extension, and
-for the formats before that of Kafka 0.11.
+"""One record batch, read with aiokafka's compiled codec: for a build without our own extension;
+and messages of before Kafka 0.11.
 
 The codec's iterator is fast because each of its records dies at once. So none is kept here but the
 one that a deserializer has refused.
@@ -15,9 +15,11 @@ from kip848_client._aiokafka._codec import RawRecord, corrupt, decoded
 from kip848_client._types import TopicPartition
 from kip848_client.errors import RecordUnreadable
 from kip848_client.fetching._model import BatchRef, Cursor
+from kip848_client.records._legacy import legacy_records
 from kip848_client.records._list_columns import ListColumns
+from kip848_client.records._payload import Payload
 from kip848_client.records._record import Decoding, Record
-from kip848_client.records._unreadable import damaged, not_deserialized
+from kip848_client.records._unreadable import damaged, not_deserialized, too_large
 
 __all__ = ["ListBatch"]
 
@@ -28,14 +30,32 @@ class ListBatch:
     """The records of a batch from the cursor on. Each way of taking some moves the cursor, and goes
     on where the one before has stopped."""
 
-    __slots__ = ("_batch", "_build", "_cursor", "_raws", "_refused")
+    __slots__ = ("_batch", "_build", "_bytes_max", "_cursor", "_raws", "_refused")
 
-    def __init__(self, raw: bytes, batch: BatchRef, cursor: Cursor, decoding: Decoding) -> None:
-        """Raises whatever the codec raises for bytes that it cannot unpack."""
+    def __init__(
+        self,
+        raw: bytes,
+        batch: BatchRef,
+        cursor: Cursor,
+        decoding: Decoding,
+        payload: Payload | None = None,
+    ) -> None:
+        """``payload``: what was compressed, behind its header for magic 2. Raises whatever the
+        codec raises for a damaged header, and ``BatchUnreadable`` for a beginning of messages: the
+        last one's offset would be needed."""
         self._batch = batch
         self._cursor = cursor
         self._build = _builder(cursor.tp, decoding)
-        self._raws: Iterator[RawRecord] = decoded(raw[batch.start : batch.end], batch.magic)
+        is_cut = payload is not None and not payload.is_whole
+        self._bytes_max = decoding.decompressed_bytes_max if is_cut else None
+        self._raws: Iterator[RawRecord]
+        if batch.magic < 2:
+            if is_cut:
+                raise self._failure()
+            data = None if payload is None else payload.data
+            self._raws = legacy_records(raw[batch.start : batch.end], data)
+        else:
+            self._raws = decoded(raw[batch.start : batch.end] if payload is None else payload.data)
         self._refused: RawRecord | None = None
 
     def __iter__(self) -> Iterator[Record[Any, Any]]:
@@ -60,7 +80,7 @@ class ListBatch:
                 self._refused = raw
             if isinstance(err, RecordUnreadable) or not isinstance(err, Exception):
                 raise
-            failure = damaged(cursor.tp, cursor.consumed, err)
+            failure = self._failure(err)
             raise failure from failure.__cause__
 
     def fill(self, parts: list[Any], limit: int) -> int:
@@ -75,7 +95,7 @@ class ListBatch:
             if len(columns) == before:
                 if not before:
                     parts.pop()
-                failure = damaged(self._cursor.tp, self._cursor.consumed, err)
+                failure = self._failure(err)
                 raise failure from failure.__cause__
         return len(columns) - before
 
@@ -119,6 +139,14 @@ class ListBatch:
     def size_bytes(self) -> int:
         """See ``OpenBatch``."""
         return self._batch.end - self._batch.start
+
+    def _failure(self, cause: Exception | None = None) -> RecordUnreadable:
+        """What to tell of bytes that are no records: they may be where unpacking has stopped."""
+        cursor = self._cursor
+        if self._bytes_max is None:
+            assert cause is not None
+            return damaged(cursor.tp, cursor.consumed, cause)
+        return too_large(cursor.tp, cursor.consumed, self._batch.next_offset, self._bytes_max)
 
     def _misplaced(self, raw: RawRecord) -> Exception:
         end = self._batch.next_offset

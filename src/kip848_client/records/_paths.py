@@ -9,11 +9,12 @@ from typing import Final
 from kip848_client.fetching._model import BatchRef, Cursor
 from kip848_client.records._columns import OpenBatch
 from kip848_client.records._list_batch import ListBatch
+from kip848_client.records._payload import Payload, uncompressed_header
 from kip848_client.records._record import Decoding
 
-__all__ = ["COMPILED", "PATHS", "open_batch"]
+__all__ = ["COMPILED", "PATHS", "open_batch", "wants_header"]
 
-_Open = Callable[[bytes, BatchRef, Cursor, Decoding], OpenBatch]
+_Open = Callable[[bytes, BatchRef, Cursor, Decoding, Payload | None], OpenBatch]
 
 PATHS: Final[dict[bool, _Open]] = {False: ListBatch}
 """By whether it is compiled."""
@@ -29,12 +30,21 @@ COMPILED: Final = True in PATHS
 """Whether our own extension reads records. Without it everything works, columns more slowly."""
 
 
-def open_batch(raw: bytes, batch: BatchRef, cursor: Cursor, decoding: Decoding) -> OpenBatch:
-    """Begin to read a batch at the cursor. Raises whatever the codec raises for bytes that it
-    cannot unpack."""
+def open_batch(
+    raw: bytes, batch: BatchRef, cursor: Cursor, decoding: Decoding, payload: Payload | None = None
+) -> OpenBatch:
+    """Begin to read a batch at the cursor. ``payload``: what was compressed in it. Raises whatever
+    the codec raises for a damaged header."""
     if batch.magic >= 2 and decoding.compiled in PATHS:
         try:
-            return PATHS[decoding.compiled](raw, batch, cursor, decoding)
-        except OverflowError:
-            pass  # half a gigabyte in one batch
-    return ListBatch(raw, batch, cursor, decoding)
+            return PATHS[decoding.compiled](raw, batch, cursor, decoding, payload)
+        except OverflowError:  # half a gigabyte in one batch
+            if payload is not None:
+                header = uncompressed_header(raw, batch)
+                payload = payload._replace(data=header + payload.data, start=len(header))
+    return ListBatch(raw, batch, cursor, decoding, payload)
+
+
+def wants_header(decoding: Decoding) -> bool:
+    """Whether the payloads of batches that are read so begin with the header of the batch."""
+    return not (decoding.compiled and COMPILED)

@@ -13,15 +13,17 @@ from typing import Any, Final
 
 from crc32c import crc32c
 
-from kip848_client._aiokafka._codec import corrupt, legacy_crc_is_right
+from kip848_client._aiokafka._codec import corrupt
 from kip848_client.errors import RecordUnreadable
 from kip848_client.fetching._model import BatchRef, Slice
 from kip848_client.records._columns import Gathered, OpenBatch
-from kip848_client.records._paths import open_batch
+from kip848_client.records._legacy import legacy_checksum_is_right
+from kip848_client.records._paths import open_batch, wants_header
 from kip848_client.records._record import Decoding, Record
-from kip848_client.records._unreadable import RecordsDamaged, damaged
+from kip848_client.records._unpacking import NotUnpacked, Unpacking
+from kip848_client.records._unreadable import STOPS, not_opened
 
-__all__ = ["SliceReader"]
+__all__ = ["SliceReader", "unpacking_of"]
 
 _NOTHING: Final[Iterator[Any]] = iter(())
 _CRC_AT: Final = 17
@@ -33,13 +35,25 @@ class SliceReader:
     """Reads one slice, from its cursor on, and moves the cursor with what it hands out.
 
     Several ways of reading may be mixed. Each raises ``RecordUnreadable`` when a deserializer did,
-    or ``RecordsDamaged`` when bytes are no records, only if it has nothing to hand out before; the
-    cursor stays at that record then, and asking again tries it again.
+    one of ``STOPS`` when records cannot be read, or ``NotUnpacked``, only if it has nothing to hand
+    out before; the cursor stays at that record then, and asking again tries it again.
     """
 
-    __slots__ = ("_batch", "_data_end", "_decoding", "_index", "_records", "_slice")
+    __slots__ = (
+        "_batch",
+        "_data_end",
+        "_decoding",
+        "_index",
+        "_records",
+        "_slice",
+        "_unpacking",
+    )
 
-    def __init__(self, slice_: Slice, decoding: Decoding) -> None:
+    def __init__(
+        self, slice_: Slice, decoding: Decoding, unpacking: Unpacking | None = None
+    ) -> None:
+        """``unpacking`` is shared by readers of the same slice."""
+        self._unpacking = unpacking or unpacking_of(slice_, decoding)
         self._slice = slice_
         self._decoding = decoding
         self._index = 0
@@ -91,7 +105,7 @@ class SliceReader:
                 taken.extend(islice(self._records, wanted - before))
                 if len(taken) == before and not self._advance():
                     break
-        except RecordUnreadable:
+        except (RecordUnreadable, NotUnpacked):
             self.resume()
             if not taken:
                 raise
@@ -111,7 +125,7 @@ class SliceReader:
                 if self._batch is None and not self._advance():
                     break
                 self._fill_from(slice_.batches[self._index], gathered)
-        except RecordsDamaged:
+        except (*STOPS, NotUnpacked):
             if not gathered.rows:  # a part may be empty: of a batch whose records were all taken
                 raise
             gathered.stopped = True
@@ -178,10 +192,20 @@ class SliceReader:
         try:
             if self._decoding.check_crcs:
                 _check_crc(slice_.raw, batch)
-            return open_batch(slice_.raw, batch, slice_.cursor, self._decoding)
+            payload = self._unpacking.payload(batch)
+            return open_batch(slice_.raw, batch, slice_.cursor, self._decoding, payload)
+        except NotUnpacked:
+            raise
         except Exception as err:  # noqa: BLE001 - whatever damaged bytes raise
-            failure = damaged(slice_.tp, slice_.cursor.consumed, err)
+            failure = not_opened(slice_.tp, slice_.cursor.consumed, batch.next_offset, err)
             raise failure from failure.__cause__
+
+
+def unpacking_of(slice_: Slice, decoding: Decoding) -> Unpacking:
+    """What unpacks the batches of a slice."""
+    return Unpacking(
+        slice_.raw, decoding.decompressed_bytes_max, with_header=wants_header(decoding)
+    )
 
 
 def _check_crc(raw: bytes, batch: BatchRef) -> None:
@@ -192,7 +216,7 @@ def _check_crc(raw: bytes, batch: BatchRef) -> None:
 def _crc_is_right(raw: bytes, batch: BatchRef) -> bool:
     start, end = batch.start, batch.end
     if batch.magic < 2:
-        return legacy_crc_is_right(raw[start:end], batch.magic)
+        return legacy_checksum_is_right(raw[start:end])
     said = int.from_bytes(raw[start + _CRC_AT : start + _AFTER_CRC])
     right: bool = crc32c(memoryview(raw)[start + _AFTER_CRC : end]) == said
     return right

@@ -56,6 +56,8 @@ class Decoding:
     value_deserializer: Deserializer | None = None
     compiled: bool = True
     """Whether our extension reads records, where it was built."""
+    decompressed_bytes_max: int = 128 << 20
+    """How much of a compressed batch is unpacked (``max_decompressed_batch_bytes``)."""
 
     @property
     def is_async(self) -> bool:

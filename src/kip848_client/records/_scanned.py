@@ -12,14 +12,15 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kip848_client._aiokafka._codec import corrupt, unpacked
+from kip848_client._aiokafka._codec import corrupt
 from kip848_client.fetching._model import BATCH_HEADER_BYTES, BatchRef, Cursor
 from kip848_client.records._arrow import header_type, pyarrow
 from kip848_client.records._columns import ArrowColumns
 from kip848_client.records._list_columns import ListColumns
+from kip848_client.records._payload import Payload
 from kip848_client.records._record import Decoding, Headers, Record
 from kip848_client.records._scan import EDITION, Batch, Columns
-from kip848_client.records._unreadable import damaged, not_deserialized
+from kip848_client.records._unreadable import damaged, not_deserialized, too_large
 
 if TYPE_CHECKING:
     from kip848_client.records._scan import Buffers
@@ -31,7 +32,6 @@ if EDITION != 3:
 
 _COLUMN_BYTES_MAX: Final = 1 << 30
 """The extension's limit for what columns hold."""
-_CODEC: Final = 0x07
 _LOG_APPEND_TIME: Final = 0x08
 
 
@@ -118,14 +118,20 @@ class ScannedBatch(Batch):
         return columns.size_bytes + self.payload_bytes <= _COLUMN_BYTES_MAX
 
 
-def scanned(raw: bytes, batch: BatchRef, cursor: Cursor, decoding: Decoding) -> ScannedBatch:
-    """A batch in the format of Kafka 0.11 and newer. Raises ``OverflowError`` for one that is too
-    large for the extension, and whatever the codec raises for bytes that it cannot unpack."""
+def scanned(
+    raw: bytes, batch: BatchRef, cursor: Cursor, decoding: Decoding, payload: Payload | None = None
+) -> ScannedBatch:
+    """A batch in the format of Kafka 0.11 and newer. ``payload``: what was compressed in it. Raises
+    ``OverflowError`` for one that is too large for the extension."""
     data, start, end = raw, batch.start + BATCH_HEADER_BYTES, batch.end
     expected_bytes = len(raw) - start
-    if batch.attributes & _CODEC:
-        data = unpacked(raw[start:end], batch.attributes)
-        start, end, expected_bytes = 0, len(data), len(data)
+    broken = partial(_broken, cursor)
+    if payload is not None:
+        data, start, end = payload.data, payload.start, len(payload.data)
+        expected_bytes = end
+        if not payload.is_whole:
+            limits = batch.next_offset, decoding.decompressed_bytes_max
+            broken = partial(_cut, cursor, *limits)
     by_broker = bool(batch.attributes & _LOG_APPEND_TIME)
     opened = ScannedBatch(
         data,
@@ -144,7 +150,7 @@ def scanned(raw: bytes, batch: BatchRef, cursor: Cursor, decoding: Decoding) -> 
         decoding.key_deserializer,
         decoding.value_deserializer,
         partial(_refused, cursor),
-        partial(_broken, cursor),
+        broken,
     )
     opened.expected_bytes = expected_bytes
     return opened
@@ -158,6 +164,10 @@ def _refused(cursor: Cursor, offset: int, cause: Exception) -> None:
 def _broken(cursor: Cursor, why: str) -> None:
     failure = damaged(cursor.tp, cursor.consumed, corrupt(why))
     raise failure from failure.__cause__
+
+
+def _cut(cursor: Cursor, next_offset: int, bytes_max: int, _why: str) -> None:
+    raise too_large(cursor.tp, cursor.consumed, next_offset, bytes_max)
 
 
 def _array(kind: Any, buffers: Buffers) -> Any:

@@ -1,22 +1,36 @@
-"""Records that cannot be read, in two kinds.
+"""Records that cannot be read, in three kinds.
 
 A deserializer that raises says nothing about the bytes: the record stays the next one of its
 partition, and asking again makes it again, as Java's consumer does. Damaged bytes (a wrong
-checksum, a codec that is not installed) may have been damaged on their way: they are worth another
-fetch.
+checksum) may have been damaged on their way: they are worth another fetch. Of a batch that unpacks
+to too much, or by a codec that is not known, another fetch brings the same.
 """
 
 from __future__ import annotations
 
-from kip848_client._aiokafka._codec import why_undecodable
-from kip848_client._shown import told
-from kip848_client.errors import RecordUnreadable
+from typing import Final
 
-__all__ = ["RecordsDamaged", "damaged", "not_deserialized"]
+from kip848_client._aiokafka._codec import corrupt, why_undecodable
+from kip848_client._shown import told
+from kip848_client.compression import CorruptPayload, UnknownCodec
+from kip848_client.errors import BatchUnreadable, RecordUnreadable
+
+__all__ = [
+    "STOPS",
+    "RecordsDamaged",
+    "damaged",
+    "not_deserialized",
+    "not_opened",
+    "too_large",
+]
 
 
 class RecordsDamaged(RecordUnreadable):
     """The bytes of a partition are no records from ``offset`` on."""
+
+
+STOPS: Final = (RecordsDamaged, BatchUnreadable)
+"""What ends the reading of a slice."""
 
 
 def not_deserialized(tp: tuple[str, int], offset: int, cause: BaseException) -> RecordUnreadable:
@@ -37,6 +51,8 @@ def not_deserialized(tp: tuple[str, int], offset: int, cause: BaseException) -> 
 def damaged(tp: tuple[str, int], offset: int, cause: Exception) -> RecordsDamaged:
     """The error for bytes that are no records."""
     topic, partition = tp
+    if isinstance(cause, CorruptPayload):
+        cause = corrupt(str(cause)).with_traceback(cause.__traceback__)
     why = why_undecodable(cause, f"records of {topic}-{partition} from offset {offset} on")
     error = RecordsDamaged(
         f"{why} (they are fetched again once in a while; seek to an offset behind them leaves "
@@ -48,3 +64,42 @@ def damaged(tp: tuple[str, int], offset: int, cause: Exception) -> RecordsDamage
     why.__cause__ = cause
     error.__cause__ = why
     return error
+
+
+def not_opened(
+    tp: tuple[str, int], offset: int, next_offset: int, cause: Exception
+) -> RecordUnreadable:
+    """The error for a batch whose records cannot be begun. It ends before ``next_offset``."""
+    if isinstance(cause, BatchUnreadable):
+        return cause
+    if not isinstance(cause, UnknownCodec):
+        return damaged(tp, offset, cause)
+    error = _batch_unreadable(tp, offset, next_offset, str(cause), "Use a version that reads it")
+    error.__cause__ = cause
+    return error
+
+
+def too_large(
+    tp: tuple[str, int], offset: int, next_offset: int, bytes_max: int
+) -> BatchUnreadable:
+    """The error for the records of a batch that come after ``bytes_max`` bytes."""
+    why = (
+        f"their batch is compressed, and has more than {bytes_max:,} bytes "
+        f"(max_decompressed_batch_bytes={bytes_max})"
+    )
+    return _batch_unreadable(tp, offset, next_offset, why, "Raise that setting to read them")
+
+
+def _batch_unreadable(
+    tp: tuple[str, int], offset: int, next_offset: int, why: str, way_out: str
+) -> BatchUnreadable:
+    topic, partition = tp
+    return BatchUnreadable(
+        f"{topic}-{partition}: the records from offset {offset} to {next_offset - 1} cannot be "
+        f"read: {why}. {way_out}, or leave them out with "
+        f"seek(({topic!r}, {partition}), {next_offset})",
+        topic=topic,
+        partition=partition,
+        offset=offset,
+        next_offset=next_offset,
+    )

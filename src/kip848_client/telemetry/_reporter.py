@@ -14,11 +14,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from kip848_client._aiokafka._codec import CODECS_HERE, compressed
 from kip848_client._chance import CHANCE
 from kip848_client._driver._stepping import Stepping
 from kip848_client._extras import installation
 from kip848_client._ports import Clock, NotSent
+from kip848_client.compression import NAMES, pack
 from kip848_client.errors import (
     Kip848Error,
     LocalProtocolError,
@@ -52,6 +52,8 @@ __all__ = ["Courier", "NoTelemetry", "Telemetry", "telemetry_of"]
 
 _log = logging.getLogger("kip848_client")
 
+_CODECS: Final = tuple(range(len(NAMES)))
+"""What pushes may be compressed by."""
 _LAST_PUSH_S: Final = 1.0
 """What a client that is closed waits for its last push."""
 _SPREAD: Final = (0.5, 1.5)
@@ -108,7 +110,7 @@ class Telemetry:
         self._labels = labels
         self._fields = fields
         self._timeout_ms = request_timeout_ms
-        self._core = TelemetryCore(spread or _spread, CODECS_HERE)
+        self._core = TelemetryCore(spread or _spread, _CODECS)
         self._ledger = Ledger(metrics, clock.now_ms())
         self._stepping: Stepping[Event] = Stepping(
             self._step, lambda: self._core.due_ms, Timer, clock
@@ -223,7 +225,7 @@ class Telemetry:
             subscription_id=subscription.subscription_id,
             terminating=command.terminating,
             compression_type=command.compression_type,
-            metrics=await asyncio.to_thread(compressed, data, command.compression_type),
+            metrics=await asyncio.to_thread(pack, command.compression_type, data),
         )
         answer = await self._ask(request)
         is_counted = not isinstance(answer, Unserved)

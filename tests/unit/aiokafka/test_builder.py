@@ -10,7 +10,6 @@ from aiokafka.record.default_records import DefaultRecordBatch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client._aiokafka import _builder
 from kip848_client._aiokafka._builder import AiokafkaBuilder, builder_maker
 from kip848_client.errors import ConfigError
 from kip848_client.producing._model import BatchBuilder, MakeBuilder, ProducerId
@@ -154,12 +153,6 @@ def test_parts_of_records_that_filled_a_batch_have_them_all() -> None:
 def test_a_compression_that_nobody_knows_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"'brotli'.*gzip"):
         builder_maker("brotli")
-
-
-def test_a_compression_without_its_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(_builder._CODECS, "zstd", (4, lambda: False))
-    with pytest.raises(ConfigError, match="pip install"):
-        builder_maker("zstd")
 
 
 def test_the_header_is_where_we_write() -> None:

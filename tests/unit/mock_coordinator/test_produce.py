@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import sys
 
 import pytest
 
@@ -121,13 +120,6 @@ def test_offsets_inside_a_batch_are_consecutive() -> None:
     data = patched(data, 8, ">i", len(data) - 12)
     harness = BrokerHarness({"t": 1})
     assert harness.produce_bytes("t", rechecked(data)).error_code == ErrorCode.INVALID_RECORD
-
-
-def test_a_batch_whose_codec_is_missing_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cramjam", None)
-    harness = BrokerHarness({"t": 1})
-    lz4 = rechecked(patched(GOOD, 21, ">h", 3))
-    assert harness.produce_bytes("t", lz4).error_code == 0
 
 
 def test_transactional_batches_need_the_id_of_their_transaction() -> None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from opentelemetry.proto.metrics.v1 import metrics_pb2 as otlp
 
-from kip848_client._aiokafka._codec import CODECS_HERE, compressed, unpacked
 from kip848_client.metrics import (
     TABLE,
     ClientMetrics,
@@ -175,12 +174,3 @@ def test_the_first_points_that_fit_are_written(max_bytes: int) -> None:
         for point in metric.gauge.data_points
     ]
     assert sorted(told) == list(range(count))
-
-
-@pytest.mark.parametrize("number", CODECS_HERE)
-def test_what_is_compressed_can_be_unpacked(number: int) -> None:
-    assert number in (0, 1, 2, 3, 4)
-    payload = b"many words, and the same ones, and the same ones" * 50
-    small = compressed(payload, number)
-    assert unpacked(small, number) == payload
-    assert (len(small) < len(payload)) == (number != 0)

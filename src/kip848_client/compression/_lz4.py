@@ -1,0 +1,185 @@
+"""lz4 in frames, as Kafka reads them.
+
+Kafka's reader takes some frames that the library refuses, and those are rewritten before the
+library sees them:
+
+- It does not look at the size and the checksum of the whole content that a frame may name.
+- In messages of magic 0 it does not look at the checksum of the frame's header: Kafka 0.8 and 0.9
+  computed it over too many bytes (KAFKA-3160).
+- It ends with the frame, whatever follows. Here another frame may follow.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from kip848_client.compression._model import CorruptPayload, Unpacked
+from kip848_client.compression._output import filled
+
+__all__ = ["look", "pack", "unpack", "unpack_small"]
+
+_MAGIC: Final = b"\x04\x22\x4d\x18"
+_SKIPPED: Final = b"\x2a\x4d\x18"
+"""The magic of a skippable frame, but for its first byte, which is 0x50 to 0x5f."""
+_VERSION: Final = 0x40
+_VERSION_MASK: Final = 0xC0
+_INDEPENDENT: Final = 0x20
+_BLOCK_CHECKSUMS: Final = 0x10
+_CONTENT_SIZE: Final = 0x08
+_CONTENT_CHECKSUM: Final = 0x04
+_DICTIONARY: Final = 0x01
+_PLAIN_HEADER_BYTES: Final = 7
+_END: Final = b"\0\0\0\0"
+_STORED: Final = 0x8000_0000
+_BLOCK_BYTES_MAX: Final = {4: 64 << 10, 5: 256 << 10, 6: 1 << 20, 7: 4 << 20}
+_RATIO_MAX: Final = 255
+_COPIED_BYTES_MAX: Final = 4 << 10
+"""Up to here it is faster to let the library choose its memory, and to copy."""
+_LEVEL: Final = 9
+"""Kafka's ``compression.lz4.level`` (KIP-390)."""
+
+
+def pack(data: bytes) -> bytes:
+    """One frame of independent blocks without checksums: Kafka's reader knows no other blocks."""
+    import cramjam
+
+    compressor = cramjam.lz4.Compressor(level=_LEVEL, content_checksum=False, block_linked=False)
+    compressor.compress(data)
+    return bytes(compressor.finish())
+
+
+def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
+    """The same frames as the library takes them, and what they unpack to at most. Where that is
+    more than ``enough``, and the frames need not be rewritten, it is not counted further."""
+    size = _plain_size_max(payload, enough)
+    if size is not None:
+        return payload, size
+    size = at = 0
+    parts: list[bytes] = []
+    while _begins(payload, at):
+        frame = _Frame(payload, at)
+        if not frame.is_skipped:
+            size += frame.size_max()
+            parts += (frame.header(check=magic > 0), payload[frame.blocks : frame.blocks_end])
+        at = frame.end
+    if not at:
+        raise CorruptPayload("lz4: it does not begin with a frame")
+    return b"".join(parts), size
+
+
+def unpack_small(payload: bytes, size: int) -> bytes:
+    """All of it."""
+    import cramjam
+
+    if size > _COPIED_BYTES_MAX:
+        return unpack(payload, size, size, b"").data
+    return bytes(cramjam.lz4.decompress(payload))
+
+
+def unpack(payload: bytes, size: int, limit: int, head: bytes) -> Unpacked:
+    """See ``kip848_client.compression.unpack``."""
+    import cramjam
+
+    return filled(cramjam.lz4.decompress_into, payload, size, limit, head)
+
+
+def _plain_size_max(payload: bytes, enough: int) -> int | None:
+    """See ``look``: of a single frame that has nothing to be rewritten; ``None`` for others."""
+    if len(payload) < _PLAIN_HEADER_BYTES or payload[:4] != _MAGIC:
+        return None
+    size = 0
+    checksum, block_max = _plain_header(payload[4:6])
+    if payload[6] != checksum:
+        return None
+    at, end = _PLAIN_HEADER_BYTES, len(payload) - 4
+    while at < end:
+        length = int.from_bytes(payload[at : at + 4], "little")
+        if length & _STORED:
+            length ^= _STORED
+            size += length
+        else:
+            size += min(block_max, length * _RATIO_MAX)
+        if not 0 < length <= block_max:
+            return None
+        at += 4 + length
+        if size > enough:
+            return size
+    return size if at == end and payload[at:] == _END else None
+
+
+@cache
+def _plain_header(descriptor: bytes) -> tuple[int, int]:
+    """The checksum of such a header, and the size of its blocks; -1 where it is not plain."""
+    from xxhash import xxh32_intdigest
+
+    flags, sizes = descriptor
+    block_max = _BLOCK_BYTES_MAX.get(sizes >> 4, 0)
+    is_plain = block_max and flags & ~_INDEPENDENT == _VERSION
+    return (xxh32_intdigest(descriptor) >> 8 & 0xFF if is_plain else -1), block_max
+
+
+def _begins(payload: bytes, at: int) -> bool:
+    magic = payload[at : at + 4]
+    return magic == _MAGIC or (magic[1:] == _SKIPPED and magic[0] >> 4 == 5)
+
+
+class _Frame:
+    """A frame, or one to be skipped. Where the blocks of a frame end ``size_max`` finds out."""
+
+    def __init__(self, payload: bytes, at: int) -> None:
+        self._payload = payload
+        self._at = at
+        self.end = at
+        self.blocks_end = at
+        self.is_skipped = payload[at : at + 4] != _MAGIC
+        if self.is_skipped:
+            self.end = at + 8 + self._uint(at + 4)
+            return
+        self._flags = self._byte(at + 4)
+        self._block_max = _BLOCK_BYTES_MAX.get(self._byte(at + 5) >> 4, 0)
+        if self._flags & _VERSION_MASK != _VERSION or not self._block_max:
+            raise CorruptPayload("lz4: the header of a frame is wrong")
+        self._size_bytes = 8 if self._flags & _CONTENT_SIZE else 0
+        self._checksum_at = at + 6 + self._size_bytes + (4 if self._flags & _DICTIONARY else 0)
+        self.blocks = self._checksum_at + 1
+
+    def size_max(self) -> int:
+        """What it unpacks to at most."""
+        size, at = 0, self.blocks
+        after = 4 if self._flags & _BLOCK_CHECKSUMS else 0
+        while length := self._uint(at):
+            at += 4
+            if length & _STORED:
+                length ^= _STORED
+                size += length
+            else:
+                size += min(self._block_max, length * _RATIO_MAX)
+            if length > self._block_max:
+                raise CorruptPayload("lz4: a block is larger than its frame allows")
+            at += length + after
+        self.blocks_end = at + 4
+        self.end = self.blocks_end + (4 if self._flags & _CONTENT_CHECKSUM else 0)
+        return size
+
+    def header(self, *, check: bool) -> bytes:
+        """The header, without size and checksum of the content."""
+        from xxhash import xxh32_intdigest
+
+        said = self._byte(self._checksum_at)
+        descriptor = self._payload[self._at + 4 : self._checksum_at]
+        if check and xxh32_intdigest(descriptor) >> 8 & 0xFF != said:
+            raise CorruptPayload("lz4: the checksum of a frame's header is wrong")
+        flags = self._flags & ~(_CONTENT_SIZE | _CONTENT_CHECKSUM)
+        descriptor = bytes((flags, descriptor[1])) + descriptor[2 + self._size_bytes :]
+        return _MAGIC + descriptor + bytes((xxh32_intdigest(descriptor) >> 8 & 0xFF,))
+
+    def _byte(self, at: int) -> int:
+        if at >= len(self._payload):
+            raise CorruptPayload("lz4: it ends inside of a frame")
+        return self._payload[at]
+
+    def _uint(self, at: int) -> int:
+        if at + 4 > len(self._payload):
+            raise CorruptPayload("lz4: it ends inside of a frame")
+        return int.from_bytes(self._payload[at : at + 4], "little")

@@ -1,0 +1,79 @@
+"""What is compressed in the batches of a slice.
+
+A small batch is unpacked when it is its turn. A large one would hold the event loop up: its turn
+raises ``NotUnpacked``, whose ``work`` is for a thread. Then the batch is asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from kip848_client.compression import CODEC_MASK, unpack, unpack_small
+from kip848_client.fetching._model import BATCH_HEADER_BYTES, BatchRef
+from kip848_client.records._legacy import wrapped
+from kip848_client.records._payload import Payload, uncompressed_header
+
+__all__ = ["NotUnpacked", "Unpacking"]
+
+
+class NotUnpacked(Exception):
+    """A large batch comes next: call ``work`` in a thread, then ask again. It raises nothing."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        super().__init__(work)
+        self.work = work
+
+
+class Unpacking:
+    """Unpacks the batches of one slice. At most one result of ``work`` is kept, until its batch is
+    asked for."""
+
+    __slots__ = ("_batch", "_bytes_max", "_outcome", "_raw", "_with_header")
+
+    def __init__(self, raw: bytes, bytes_max: int, *, with_header: bool) -> None:
+        self._raw = raw
+        self._bytes_max = bytes_max
+        self._with_header = with_header
+        self._batch: BatchRef | None = None
+        self._outcome: Payload | Exception | None = None
+
+    def payload(self, batch: BatchRef) -> Payload | None:
+        """The records of this batch; ``None`` if it is not compressed. Raises ``NotUnpacked``, and
+        what ``kip848_client.compression`` raises."""
+        number = batch.attributes & CODEC_MASK
+        if not number:
+            return None
+        if batch is self._batch:
+            outcome, self._batch, self._outcome = self._outcome, None, None
+            if isinstance(outcome, Exception):
+                raise outcome
+            if outcome is not None:
+                return outcome
+        packed = _packed(self._raw, batch)
+        data = unpack_small(number, packed, self._bytes_max, magic=batch.magic)
+        if data is None:
+            raise NotUnpacked(partial(self._work, batch, number, packed))
+        head = self._head(batch)
+        return Payload(head + data if head else data, len(head), is_whole=True)
+
+    def _work(self, batch: BatchRef, number: int, packed: bytes) -> None:
+        try:
+            head = self._head(batch)
+            data, is_whole = unpack(number, packed, self._bytes_max, magic=batch.magic, head=head)
+            outcome: Payload | Exception = Payload(data, len(head), is_whole)
+        except Exception as err:  # noqa: BLE001 - who asks for the batch gets it
+            outcome = err
+        self._batch, self._outcome = batch, outcome
+
+    def _head(self, batch: BatchRef) -> bytes:
+        if not self._with_header or batch.magic < 2:
+            return b""
+        return uncompressed_header(self._raw, batch)
+
+
+def _packed(raw: bytes, batch: BatchRef) -> bytes:
+    """All of a batch after its header, or the value of a message of before Kafka 0.11."""
+    if batch.magic < 2:
+        return wrapped(raw[batch.start : batch.end])
+    return raw[batch.start + BATCH_HEADER_BYTES : batch.end]
