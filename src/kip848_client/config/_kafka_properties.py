@@ -45,6 +45,7 @@ _CONSUMER_NUMBERS: Final = {
     "fetch.max.bytes": "fetch_max_bytes",
     "fetch.max.wait.ms": "fetch_max_wait_ms",
     "fetch.min.bytes": "fetch_min_bytes",
+    "max.decompressed.batch.bytes": "max_decompressed_batch_bytes",
     "max.partition.fetch.bytes": "max_partition_fetch_bytes",
     "max.poll.interval.ms": "max_poll_interval_ms",
 }

@@ -108,7 +108,8 @@ class ListBatch:
         batch, before = self._batch, len(columns)
         rest = chain((first,), raws)
         try:
-            if batch.records == batch.next_offset - batch.base_offset:
+            # of a message of before Kafka 0.11 nobody knows how many are in it
+            if batch.magic >= 2 and batch.records == batch.next_offset - batch.base_offset:
                 # nothing was compacted, so offsets follow each other
                 at_most = min(limit, batch.next_offset - first.offset)
                 columns.add(islice(rest, at_most), first.offset)

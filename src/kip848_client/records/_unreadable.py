@@ -84,19 +84,24 @@ def too_large(
 ) -> BatchUnreadable:
     """The error for the records of a batch that come after ``bytes_max`` bytes."""
     why = (
-        f"their batch is compressed, and has more than {bytes_max:,} bytes "
+        f"the batch unpacks to more than {bytes_max:,} bytes "
         f"(max_decompressed_batch_bytes={bytes_max})"
     )
-    return _batch_unreadable(tp, offset, next_offset, why, "Raise that setting to read them")
+    return _batch_unreadable(tp, offset, next_offset, why, "Raise that setting")
 
 
 def _batch_unreadable(
     tp: tuple[str, int], offset: int, next_offset: int, why: str, way_out: str
 ) -> BatchUnreadable:
     topic, partition = tp
+    last = next_offset - 1
+    which = (
+        f"record at offset {offset}"
+        if offset == last
+        else f"records from offset {offset} to {last}"
+    )
     return BatchUnreadable(
-        f"{topic}-{partition}: the records from offset {offset} to {next_offset - 1} cannot be "
-        f"read: {why}. {way_out}, or leave them out with "
+        f"{topic}-{partition}: the {which} cannot be read: {why}. {way_out}, or go on with "
         f"seek(({topic!r}, {partition}), {next_offset})",
         topic=topic,
         partition=partition,

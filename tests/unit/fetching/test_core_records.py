@@ -244,3 +244,15 @@ def test_bytes_without_a_whole_batch_are_a_breach(size: int) -> None:
         h.answer({0: data(0)[:size]})
         h.advance(200)
     assert h.core.trouble() is not None
+
+
+def test_what_another_fetch_would_not_change_stops_at_once() -> None:
+    h = Harness(partitions=2).assign(0, 1)
+    h.answer({0: data(0, 3), 1: data(0, 3)})
+    tenure = h.core.tenure(tp(0))
+    error = RecordUnreadable("too large", topic="t", partition=0, offset=0)
+    h.post(Undecodable(tp(0), tenure, 0, error, is_final=True))
+    assert h.core.trouble() == (tp(0), error)
+    assert h.read() == [(tp(1), 0, 3)], "the other one goes on"
+    h.post(Sought(tp(0), 3))
+    assert h.core.trouble() is None
