@@ -19,6 +19,7 @@ from kip848_client.errors import Kip848Error, broker_error
 NUMBERS: dict[str, Any] = {"partition": 1, "offset": 7, "start": 2, "end": 5, "leader_epoch": 3}
 SPECIAL: dict[str, Any] = {
     "topic": "t",
+    "next_offset": 8,
     "hint": "try this",
     "retriable": True,
     "maybe_written": True,
