@@ -324,6 +324,6 @@ def test_without_pyarrow_the_error_names_the_extra(
     view = view_of(slice_of(batch(ROWS)))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     pyarrow.cache_clear()
-    with pytest.raises(ConfigError, match=r"kip848-client\[arrow\]"):
+    with pytest.raises(ConfigError, match=r"\.\[arrow\].*kip848-client"):
         view.to_arrow()
     assert view.keys[0] == b"k1"
