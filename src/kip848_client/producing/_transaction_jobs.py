@@ -34,6 +34,7 @@ ORDER: Final = (
 )
 """In which jobs go out."""
 
+_ABORTS: Final = (Reaction.ABORT, Reaction.ABORT_AND_BUMP)
 _GRAVITY: Final = (
     Reaction.FATAL,
     Reaction.RECOVER,
@@ -134,7 +135,7 @@ def error_of(
 ) -> Kip848Error:
     """Of a refusal. Offsets that were refused are told as a commit that failed."""
     error = refusal(job.api, code, message or _about(job, bad))
-    if job.api is not Api.COMMIT_OFFSETS or reaction(job.api, code) is not Reaction.ABORT:
+    if job.api is not Api.COMMIT_OFFSETS or reaction(job.api, code) not in _ABORTS:
         return error
     hint = ""
     if code in MEMBER_REFUSED:
