@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import sys
@@ -62,6 +63,8 @@ def _compiled(sources: Path, name: str) -> Path:
     from setuptools.command.build_ext import build_ext
 
     folder = Path(tempfile.mkdtemp(prefix="kip848-client-"))
+    # the wheel is written after this returns, so the library has to stay until the build ends
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     files = [str(path) for path in sorted(sources.glob("*.c"))]
     extension = Extension(name, files)
     command = build_ext(Distribution({"ext_modules": [extension]}))

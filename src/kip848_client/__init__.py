@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 from kip848_client._types import TopicPartition
+from kip848_client._version import __version__
 from kip848_client.errors import (
     AdminFailed,
     BatchUnreadable,
@@ -113,6 +114,7 @@ __all__ = [
     "TransactionAborted",
     "TransactionTimedOut",
     "TransportError",
+    "__version__",
 ]
 
 _LAZY: Final = {

@@ -173,6 +173,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client._offsets_wire", (*GROUND, "wire", "offsets", "group", "_ports")),
     ("kip848_client._ports", (*GROUND, "wire")),
     ("kip848_client._shown", ()),
+    ("kip848_client._version", ()),
     ("kip848_client._extras", ()),
     ("kip848_client._secrets", ("_shown",)),
     ("kip848_client._visible", ()),

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
+from kip848_client._version import __version__
 from kip848_client._visible import visible
 from kip848_client.cli._output import Unwritable, flush, give_up, prepare, put, put_error
 from kip848_client.errors import ConfigError
@@ -71,9 +72,16 @@ def parser_for(given: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _print_version() -> int:
-    from importlib.metadata import version  # which takes a while to import
+    from kip848_client.producing._partitioner import HASHES
+    from kip848_client.records import COMPILED
 
-    put(f"kip848-client {version('kip848-client')}")
+    compiled = {"records": COMPILED, "key hash": True in HASHES}
+    there = [name for name, is_there in compiled.items() if is_there]
+    missing = [name for name, is_there in compiled.items() if not is_there]
+    put(f"kip848-client {__version__}")
+    put(f"compiled extensions: {', '.join(there) or 'none'}")
+    if missing:
+        put(f"missing: {', '.join(missing)}; all works without them, more slowly")
     return 0
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import importlib
 import os
+import runpy
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+import kip848_client
+from kip848_client import records
 from kip848_client.cli import COMMANDS, groups, main
+from kip848_client.producing import _partitioner
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -92,6 +97,31 @@ def test_what_a_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
         assert ended(*words, stdout=shown.fileno(), PYTHONIOENCODING="latin-1") == (0, "")
     assert file.read_bytes().isascii()
     assert rb"\u0433" in file.read_bytes()
+
+
+def test_the_version_says_what_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(records, "COMPILED", True)
+    monkeypatch.setattr(_partitioner, "HASHES", {False: hash, True: hash})
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == (
+        f"kip848-client {kip848_client.__version__}\ncompiled extensions: records, key hash\n"
+    )
+    monkeypatch.setattr(records, "COMPILED", False)
+    monkeypatch.setattr(_partitioner, "HASHES", {False: hash})
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "compiled extensions: none",
+        "missing: records, key hash; all works without them, more slowly",
+    ]
+
+
+def test_the_version_is_a_constant_that_the_build_reads() -> None:
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["dynamic"] == ["version"]
+    module = runpy.run_path(project["tool"]["hatch"]["version"]["path"])
+    assert kip848_client.__version__ == module["__version__"]
 
 
 def test_an_interrupt_before_a_command_begins_ends_with_130(

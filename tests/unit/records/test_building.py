@@ -60,9 +60,12 @@ def says_compiled(wheel: Path, folder: Path) -> bool:
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no compiler")
 def test_with_a_compiler_the_wheel_has_the_extension(sources: Path, tmp_path: Path) -> None:
-    wheel = built("wheel", sources, tmp_path / "wheel")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    wheel = built("wheel", sources, tmp_path / "wheel", TMPDIR=str(temporary))
     assert not wheel.name.endswith("-none-any.whl")
     assert says_compiled(wheel, tmp_path / "installed")
+    assert list(temporary.iterdir()) == []
 
 
 def test_without_one_the_wheel_serves_all_the_same(sources: Path, tmp_path: Path) -> None:

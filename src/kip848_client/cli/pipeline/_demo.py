@@ -66,7 +66,9 @@ trigger = "500 milliseconds"
 class Demo:
     """One run."""
 
-    def __init__(self, bootstrap: str, folder: Path, temporary: Path, seconds: int) -> None:
+    def __init__(
+        self, bootstrap: str, folder: Path, seconds: int, temporary: Path | None = None
+    ) -> None:
         self._bootstrap = bootstrap
         self._folder = folder
         self._seconds = seconds
@@ -206,7 +208,7 @@ async def _play(folder: Path, temporary: Path, seconds: int) -> int:
     from mock_coordinator import MockBroker
 
     async with MockBroker({_TOPIC: _PARTITIONS}, config=_BROKER) as broker:
-        verdict = await Demo(broker.bootstrap, folder, temporary, seconds).run()
+        verdict = await Demo(broker.bootstrap, folder, seconds, temporary).run()
     put_prose("", *str(verdict).split("\n"))
     return 0 if verdict.is_good else 1
 

@@ -63,8 +63,10 @@ class Driver:
     def _environment(self) -> dict[str, str] | None:
         if self._temporary is None:
             return None
-        places = dict.fromkeys(("TMPDIR", "SPARK_LOCAL_DIRS"), str(self._temporary))
-        return os.environ | places
+        place = str(self._temporary)
+        java = f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} -Djava.io.tmpdir={place}".strip()
+        ours = {"TMPDIR": place, "SPARK_LOCAL_DIRS": place, "SPARK_SUBMIT_OPTS": java}
+        return os.environ | ours
 
     async def check(self) -> None:
         """Raises ``Kip848Error`` when it has ended by itself, with all that it has said."""
