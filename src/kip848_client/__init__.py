@@ -6,9 +6,9 @@ are first used, so that importing the package stays fast.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from kip848_client._lazy import lazy_names
 from kip848_client._types import TopicPartition
 from kip848_client._version import __version__
 from kip848_client.errors import (
@@ -143,13 +143,7 @@ _LAZY: Final = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    home = _LAZY.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(home), name)
-    globals()[name] = found
-    return found
+__getattr__ = lazy_names(__name__, _LAZY)
 
 
 def __dir__() -> list[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kip848_client._shown import shown
 from kip848_client.client_assignors import ClientAssignor
-from kip848_client.connect import ConnectAssignor
+
+if TYPE_CHECKING:  # a consumer needs nothing of Connect
+    from kip848_client.connect import ConnectAssignor
 
 __all__ = ["checked_assignors", "checked_connect_assignors"]
 

@@ -1,205 +1,48 @@
 """Which class speaks which API key, in which version, under which header.
 
-``APIS`` is the one list that has to know every message; everything else asks it. Keys from 10480
-are the draft protocols of this project (docs/reference/draft-protocols.md).
+``_TABLE`` is the one list that has to know every message; everything else asks ``APIS``. Keys from
+10480 are the draft protocols of this project (docs/reference/draft-protocols.md).
 """
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any, Final
 
 from kip848_client.errors import UnsupportedVersion
-from kip848_client.wire.messages.acls import (
-    CreateAclsRequest,
-    CreateAclsResponse,
-    DeleteAclsRequest,
-    DeleteAclsResponse,
-    DescribeAclsRequest,
-    DescribeAclsResponse,
-)
-from kip848_client.wire.messages.api_versions import (
-    ApiVersionsRequest,
-    ApiVersionsResponse,
-)
-from kip848_client.wire.messages.classic_group import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    SyncGroupRequest,
-    SyncGroupResponse,
-)
-from kip848_client.wire.messages.client_assignors import (
-    ConsumerGroupInstallAssignmentRequest,
-    ConsumerGroupInstallAssignmentResponse,
-    ConsumerGroupPrepareAssignmentRequest,
-    ConsumerGroupPrepareAssignmentResponse,
-)
-from kip848_client.wire.messages.client_quotas import (
-    AlterClientQuotasRequest,
-    AlterClientQuotasResponse,
-    DescribeClientQuotasRequest,
-    DescribeClientQuotasResponse,
-)
-from kip848_client.wire.messages.cluster import (
-    DescribeClusterRequest,
-    DescribeClusterResponse,
-)
-from kip848_client.wire.messages.config_resources import (
-    AlterConfigsRequest,
-    AlterConfigsResponse,
-    ListConfigResourcesRequest,
-    ListConfigResourcesResponse,
-)
-from kip848_client.wire.messages.configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResponse,
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
-)
-from kip848_client.wire.messages.connect_group import (
-    ConnectGroupDescribeRequest,
-    ConnectGroupDescribeResponse,
-    ConnectGroupHeartbeatRequest,
-    ConnectGroupHeartbeatResponse,
-    ConnectGroupInstallAssignmentRequest,
-    ConnectGroupInstallAssignmentResponse,
-    ConnectGroupPrepareAssignmentRequest,
-    ConnectGroupPrepareAssignmentResponse,
-)
-from kip848_client.wire.messages.consumer_group_describe import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-)
-from kip848_client.wire.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-)
-from kip848_client.wire.messages.delete_records import (
-    DeleteRecordsRequest,
-    DeleteRecordsResponse,
-)
-from kip848_client.wire.messages.fetch import (
-    FetchRequest,
-    FetchResponse,
-)
-from kip848_client.wire.messages.find_coordinator import (
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
-from kip848_client.wire.messages.groups import (
-    DeleteGroupsRequest,
-    DeleteGroupsResponse,
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
-    ListGroupsRequest,
-    ListGroupsResponse,
-)
-from kip848_client.wire.messages.list_offsets import (
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
-)
-from kip848_client.wire.messages.metadata import (
-    MetadataRequest,
-    MetadataResponse,
-)
-from kip848_client.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-)
-from kip848_client.wire.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteResponse,
-)
-from kip848_client.wire.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-)
-from kip848_client.wire.messages.produce import (
-    ProduceRequest,
-    ProduceResponse,
-)
-from kip848_client.wire.messages.replicas import (
-    AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
-    ElectLeadersRequest,
-    ElectLeadersResponse,
-    ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsResponse,
-)
-from kip848_client.wire.messages.sasl import (
-    SaslAuthenticateRequest,
-    SaslAuthenticateResponse,
-    SaslHandshakeRequest,
-    SaslHandshakeResponse,
-)
-from kip848_client.wire.messages.scram_credentials import (
-    AlterUserScramCredentialsRequest,
-    AlterUserScramCredentialsResponse,
-    DescribeUserScramCredentialsRequest,
-    DescribeUserScramCredentialsResponse,
-)
-from kip848_client.wire.messages.telemetry import (
-    GetTelemetrySubscriptionsRequest,
-    GetTelemetrySubscriptionsResponse,
-    PushTelemetryRequest,
-    PushTelemetryResponse,
-)
-from kip848_client.wire.messages.topic_partitions import (
-    DescribeTopicPartitionsRequest,
-    DescribeTopicPartitionsResponse,
-)
-from kip848_client.wire.messages.topics import (
-    CreatePartitionsRequest,
-    CreatePartitionsResponse,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-    DeleteTopicsRequest,
-    DeleteTopicsResponse,
-)
-from kip848_client.wire.messages.transaction_admin import (
-    DescribeProducersRequest,
-    DescribeProducersResponse,
-    DescribeTransactionsRequest,
-    DescribeTransactionsResponse,
-    ListTransactionsRequest,
-    ListTransactionsResponse,
-    WriteTxnMarkersRequest,
-    WriteTxnMarkersResponse,
-)
-from kip848_client.wire.messages.transactions import (
-    AddOffsetsToTxnRequest,
-    AddOffsetsToTxnResponse,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnResponse,
-    EndTxnRequest,
-    EndTxnResponse,
-    InitProducerIdRequest,
-    InitProducerIdResponse,
-)
-from kip848_client.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitResponse,
-)
 
 __all__ = ["APIS", "DRAFT_API_KEYS", "Api", "api_named", "negotiate", "request_api"]
 
 API_VERSIONS_KEY: Final = 18
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Api:
-    """One API: its key, Kafka's name for it, and the two message classes."""
+    """One API: its key, Kafka's name for it, and the module that has its messages.
+
+    That is imported when one of them is used: there are many, and a consumer needs few.
+    """
 
     key: int
     name: str
-    request: type[Any]
-    response: type[Any]
+    module: str
+
+    @cached_property
+    def request(self) -> type[Any]:
+        """The class of its requests."""
+        return self._class("Request")
+
+    @cached_property
+    def response(self) -> type[Any]:
+        """The class of its responses."""
+        return self._class("Response")
+
+    def _class(self, what: str) -> type[Any]:
+        module = importlib.import_module(f"kip848_client.wire.messages.{self.module}")
+        found: type[Any] = getattr(module, self.name + what)
+        return found
 
     @property
     def versions(self) -> tuple[int, int]:
@@ -220,153 +63,87 @@ class Api:
         return 1 if self.is_flexible(version) else 0
 
 
-APIS: Final[dict[int, Api]] = {
-    api.key: api
-    for api in (
-        Api(0, "Produce", ProduceRequest, ProduceResponse),
-        Api(1, "Fetch", FetchRequest, FetchResponse),
-        Api(2, "ListOffsets", ListOffsetsRequest, ListOffsetsResponse),
-        Api(3, "Metadata", MetadataRequest, MetadataResponse),
-        Api(8, "OffsetCommit", OffsetCommitRequest, OffsetCommitResponse),
-        Api(9, "OffsetFetch", OffsetFetchRequest, OffsetFetchResponse),
-        Api(10, "FindCoordinator", FindCoordinatorRequest, FindCoordinatorResponse),
-        Api(11, "JoinGroup", JoinGroupRequest, JoinGroupResponse),
-        Api(12, "Heartbeat", HeartbeatRequest, HeartbeatResponse),
-        Api(13, "LeaveGroup", LeaveGroupRequest, LeaveGroupResponse),
-        Api(14, "SyncGroup", SyncGroupRequest, SyncGroupResponse),
-        Api(15, "DescribeGroups", DescribeGroupsRequest, DescribeGroupsResponse),
-        Api(16, "ListGroups", ListGroupsRequest, ListGroupsResponse),
-        Api(17, "SaslHandshake", SaslHandshakeRequest, SaslHandshakeResponse),
-        Api(18, "ApiVersions", ApiVersionsRequest, ApiVersionsResponse),
-        Api(19, "CreateTopics", CreateTopicsRequest, CreateTopicsResponse),
-        Api(20, "DeleteTopics", DeleteTopicsRequest, DeleteTopicsResponse),
-        Api(21, "DeleteRecords", DeleteRecordsRequest, DeleteRecordsResponse),
-        Api(22, "InitProducerId", InitProducerIdRequest, InitProducerIdResponse),
-        Api(23, "OffsetForLeaderEpoch", OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse),
-        Api(24, "AddPartitionsToTxn", AddPartitionsToTxnRequest, AddPartitionsToTxnResponse),
-        Api(25, "AddOffsetsToTxn", AddOffsetsToTxnRequest, AddOffsetsToTxnResponse),
-        Api(26, "EndTxn", EndTxnRequest, EndTxnResponse),
-        Api(27, "WriteTxnMarkers", WriteTxnMarkersRequest, WriteTxnMarkersResponse),
-        Api(28, "TxnOffsetCommit", TxnOffsetCommitRequest, TxnOffsetCommitResponse),
-        Api(29, "DescribeAcls", DescribeAclsRequest, DescribeAclsResponse),
-        Api(30, "CreateAcls", CreateAclsRequest, CreateAclsResponse),
-        Api(31, "DeleteAcls", DeleteAclsRequest, DeleteAclsResponse),
-        Api(32, "DescribeConfigs", DescribeConfigsRequest, DescribeConfigsResponse),
-        Api(33, "AlterConfigs", AlterConfigsRequest, AlterConfigsResponse),
-        Api(36, "SaslAuthenticate", SaslAuthenticateRequest, SaslAuthenticateResponse),
-        Api(37, "CreatePartitions", CreatePartitionsRequest, CreatePartitionsResponse),
-        Api(42, "DeleteGroups", DeleteGroupsRequest, DeleteGroupsResponse),
-        Api(43, "ElectLeaders", ElectLeadersRequest, ElectLeadersResponse),
-        Api(
-            44,
-            "IncrementalAlterConfigs",
-            IncrementalAlterConfigsRequest,
-            IncrementalAlterConfigsResponse,
-        ),
-        Api(
-            45,
-            "AlterPartitionReassignments",
-            AlterPartitionReassignmentsRequest,
-            AlterPartitionReassignmentsResponse,
-        ),
-        Api(
-            46,
-            "ListPartitionReassignments",
-            ListPartitionReassignmentsRequest,
-            ListPartitionReassignmentsResponse,
-        ),
-        Api(47, "OffsetDelete", OffsetDeleteRequest, OffsetDeleteResponse),
-        Api(48, "DescribeClientQuotas", DescribeClientQuotasRequest, DescribeClientQuotasResponse),
-        Api(49, "AlterClientQuotas", AlterClientQuotasRequest, AlterClientQuotasResponse),
-        Api(
-            50,
-            "DescribeUserScramCredentials",
-            DescribeUserScramCredentialsRequest,
-            DescribeUserScramCredentialsResponse,
-        ),
-        Api(
-            51,
-            "AlterUserScramCredentials",
-            AlterUserScramCredentialsRequest,
-            AlterUserScramCredentialsResponse,
-        ),
-        Api(60, "DescribeCluster", DescribeClusterRequest, DescribeClusterResponse),
-        Api(61, "DescribeProducers", DescribeProducersRequest, DescribeProducersResponse),
-        Api(65, "DescribeTransactions", DescribeTransactionsRequest, DescribeTransactionsResponse),
-        Api(66, "ListTransactions", ListTransactionsRequest, ListTransactionsResponse),
-        Api(
-            68,
-            "ConsumerGroupHeartbeat",
-            ConsumerGroupHeartbeatRequest,
-            ConsumerGroupHeartbeatResponse,
-        ),
-        Api(
-            69, "ConsumerGroupDescribe", ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
-        ),
-        Api(
-            71,
-            "GetTelemetrySubscriptions",
-            GetTelemetrySubscriptionsRequest,
-            GetTelemetrySubscriptionsResponse,
-        ),
-        Api(72, "PushTelemetry", PushTelemetryRequest, PushTelemetryResponse),
-        Api(74, "ListConfigResources", ListConfigResourcesRequest, ListConfigResourcesResponse),
-        Api(
-            75,
-            "DescribeTopicPartitions",
-            DescribeTopicPartitionsRequest,
-            DescribeTopicPartitionsResponse,
-        ),
-        Api(
-            10480,
-            "ConsumerGroupPrepareAssignment",
-            ConsumerGroupPrepareAssignmentRequest,
-            ConsumerGroupPrepareAssignmentResponse,
-        ),
-        Api(
-            10481,
-            "ConsumerGroupInstallAssignment",
-            ConsumerGroupInstallAssignmentRequest,
-            ConsumerGroupInstallAssignmentResponse,
-        ),
-        Api(
-            10482,
-            "ConnectGroupHeartbeat",
-            ConnectGroupHeartbeatRequest,
-            ConnectGroupHeartbeatResponse,
-        ),
-        Api(
-            10483,
-            "ConnectGroupPrepareAssignment",
-            ConnectGroupPrepareAssignmentRequest,
-            ConnectGroupPrepareAssignmentResponse,
-        ),
-        Api(
-            10484,
-            "ConnectGroupInstallAssignment",
-            ConnectGroupInstallAssignmentRequest,
-            ConnectGroupInstallAssignmentResponse,
-        ),
-        Api(
-            10485,
-            "ConnectGroupDescribe",
-            ConnectGroupDescribeRequest,
-            ConnectGroupDescribeResponse,
-        ),
-    )
-}
+_TABLE: Final = (
+    (0, "Produce", "produce"),
+    (1, "Fetch", "fetch"),
+    (2, "ListOffsets", "list_offsets"),
+    (3, "Metadata", "metadata"),
+    (8, "OffsetCommit", "offset_commit"),
+    (9, "OffsetFetch", "offset_fetch"),
+    (10, "FindCoordinator", "find_coordinator"),
+    (11, "JoinGroup", "classic_group"),
+    (12, "Heartbeat", "classic_group"),
+    (13, "LeaveGroup", "classic_group"),
+    (14, "SyncGroup", "classic_group"),
+    (15, "DescribeGroups", "groups"),
+    (16, "ListGroups", "groups"),
+    (17, "SaslHandshake", "sasl"),
+    (18, "ApiVersions", "api_versions"),
+    (19, "CreateTopics", "topics"),
+    (20, "DeleteTopics", "topics"),
+    (21, "DeleteRecords", "delete_records"),
+    (22, "InitProducerId", "transactions"),
+    (23, "OffsetForLeaderEpoch", "list_offsets"),
+    (24, "AddPartitionsToTxn", "transactions"),
+    (25, "AddOffsetsToTxn", "transactions"),
+    (26, "EndTxn", "transactions"),
+    (27, "WriteTxnMarkers", "transaction_admin"),
+    (28, "TxnOffsetCommit", "txn_offset_commit"),
+    (29, "DescribeAcls", "acls"),
+    (30, "CreateAcls", "acls"),
+    (31, "DeleteAcls", "acls"),
+    (32, "DescribeConfigs", "configs"),
+    (33, "AlterConfigs", "config_resources"),
+    (36, "SaslAuthenticate", "sasl"),
+    (37, "CreatePartitions", "topics"),
+    (42, "DeleteGroups", "groups"),
+    (43, "ElectLeaders", "replicas"),
+    (44, "IncrementalAlterConfigs", "configs"),
+    (45, "AlterPartitionReassignments", "replicas"),
+    (46, "ListPartitionReassignments", "replicas"),
+    (47, "OffsetDelete", "offset_delete"),
+    (48, "DescribeClientQuotas", "client_quotas"),
+    (49, "AlterClientQuotas", "client_quotas"),
+    (50, "DescribeUserScramCredentials", "scram_credentials"),
+    (51, "AlterUserScramCredentials", "scram_credentials"),
+    (60, "DescribeCluster", "cluster"),
+    (61, "DescribeProducers", "transaction_admin"),
+    (65, "DescribeTransactions", "transaction_admin"),
+    (66, "ListTransactions", "transaction_admin"),
+    (68, "ConsumerGroupHeartbeat", "consumer_group_heartbeat"),
+    (69, "ConsumerGroupDescribe", "consumer_group_describe"),
+    (71, "GetTelemetrySubscriptions", "telemetry"),
+    (72, "PushTelemetry", "telemetry"),
+    (74, "ListConfigResources", "config_resources"),
+    (75, "DescribeTopicPartitions", "topic_partitions"),
+    (10480, "ConsumerGroupPrepareAssignment", "client_assignors"),
+    (10481, "ConsumerGroupInstallAssignment", "client_assignors"),
+    (10482, "ConnectGroupHeartbeat", "connect_group"),
+    (10483, "ConnectGroupPrepareAssignment", "connect_group"),
+    (10484, "ConnectGroupInstallAssignment", "connect_group"),
+    (10485, "ConnectGroupDescribe", "connect_group"),
+)
+"""API key, Kafka's name, and the module of ``messages`` that has the two classes."""
+
+APIS: Final[dict[int, Api]] = {row[0]: Api(*row) for row in _TABLE}
 """By API key."""
 
 DRAFT_API_KEYS: Final = (10480, 10481, 10482, 10483, 10484, 10485)
 
-_BY_REQUEST: Final[dict[type[Any], Api]] = {api.request: api for api in APIS.values()}
 _BY_NAME: Final[dict[str, Api]] = {api.name: api for api in APIS.values()}
 
 
 def request_api(request: object) -> Api:
     """The API that a request object (or its class) belongs to. Raises ``KeyError`` for others."""
-    cls = request if isinstance(request, type) else type(request)
-    return _BY_REQUEST[cls]
+    return _api_of(request if isinstance(request, type) else type(request))
+
+
+@cache
+def _api_of(request: type[Any]) -> Api:
+    api = _BY_NAME[request.__name__.removesuffix("Request")]
+    if api.request is not request:
+        raise KeyError(request)
+    return api
 
 
 def api_named(name: str) -> Api:
