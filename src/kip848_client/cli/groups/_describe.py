@@ -21,8 +21,17 @@ from kip848_client.cli._connecting import (
     said_of_each,
 )
 from kip848_client.cli._output import put, put_error, put_table
+from kip848_client.cli._tables import Table
 from kip848_client.cli.groups import _views as views
-from kip848_client.cli.groups._selection import add_groups, checked_groups, chosen_groups
+from kip848_client.cli.groups import _worker_views as workers
+from kip848_client.cli.groups._selection import (
+    add_groups,
+    add_types,
+    checked_groups,
+    checked_types,
+    chosen_groups,
+    is_of_types,
+)
 from kip848_client.errors import AdminFailed
 
 __all__ = ["configure", "described", "offsets_of", "run"]
@@ -33,43 +42,45 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
     add_groups(parser)
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--offsets", action="store_true", help="offsets and lag (the default)")
+    what.add_argument(
+        "--offsets",
+        action="store_true",
+        help="offsets and lag, or the items of workers (the default)",
+    )
     what.add_argument("--members", action="store_true", help="members")
     what.add_argument("--state", action="store_true", help="the state")
     parser.add_argument(
         "--verbose", action="store_true", help="more columns: epochs and assignments"
     )
+    add_types(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a section a group. Exit code 1 where one does not exist."""
     checked_groups(arguments)
+    arguments.types = checked_types(arguments)
     return run_with_admin(_describe, arguments)
 
 
 async def _describe(admin: Admin, arguments: argparse.Namespace) -> int:
-    groups, failed = await described(admin, sorted(await chosen_groups(admin, arguments)))
+    groups, failed = await described(
+        admin, sorted(await chosen_groups(admin, arguments, arguments.types))
+    )
     data: list[dict[str, Any]] = []
     for group in groups:
+        if arguments.types and not is_of_types(group, arguments.types):
+            continue
+        kind = "Consumer" if group.connect is None else "Connect"
         if not group.members and not arguments.json:
-            put_error("", f"Consumer group '{group.group_id}' has no active members.")
+            put_error("", f"{kind} group '{group.group_id}' has no active members.")
         if group.state in views.REBALANCING and not arguments.json:
-            put_error("", f"Warning: Consumer group '{group.group_id}' is rebalancing.")
-        head = views.group_data(group)
-        if arguments.members:
-            table = views.members_table(group, verbose=arguments.verbose)
-            data.append({**head, "members": views.members_data(group)})
-        elif arguments.state:
-            table = views.state_table(group, verbose=arguments.verbose)
-            data.append({**head, **views.state_data(group)})
-        else:
-            try:
-                offsets = await offsets_of(admin, group)
-            except AdminFailed as err:
-                failed += said_of_each(err.errors)
-                continue
-            table = views.offsets_table(offsets, verbose=arguments.verbose)
-            data.append({**head, "offsets": views.offsets_data(offsets)})
+            put_error("", f"Warning: {kind} group '{group.group_id}' is rebalancing.")
+        try:
+            table, section = await _section(admin, group, arguments)
+        except AdminFailed as err:
+            failed += said_of_each(err.errors)
+            continue
+        data.append({**views.group_data(group), **section})
         if not arguments.json:
             put("")
             put_table(table)
@@ -77,6 +88,30 @@ async def _describe(admin: Admin, arguments: argparse.Namespace) -> int:
         put_json(data)
     report(failed, arguments)
     return 1 if failed else 0
+
+
+async def _section(
+    admin: Admin, group: GroupDescription, arguments: argparse.Namespace
+) -> tuple[Table, dict[str, Any]]:
+    """The table that is asked for, and the same as data. Workers have items instead of offsets."""
+    verbose, types = arguments.verbose, arguments.type is not None
+    if arguments.members:
+        if group.connect is not None:
+            table = workers.workers_table(group, verbose=verbose, types=types)
+            return table, {"members": workers.workers_data(group)}
+        table = views.members_table(group, verbose=verbose, types=types)
+        return table, {"members": views.members_data(group)}
+    if arguments.state:
+        if group.connect is not None:
+            table = workers.workers_state_table(group, verbose=verbose, types=types)
+            return table, workers.workers_state_data(group)
+        return views.state_table(group, verbose=verbose, types=types), views.state_data(group)
+    if group.connect is not None:
+        table = workers.items_table(group, types=types)
+        return table, {"items": workers.items_data(group)}
+    offsets = await offsets_of(admin, group)
+    table = views.offsets_table(offsets, verbose=verbose, types=types)
+    return table, {"offsets": views.offsets_data(offsets)}
 
 
 async def described(admin: Admin, groups: list[str]) -> tuple[list[GroupDescription], list[str]]:

@@ -15,13 +15,19 @@ from kip848_client.cli._connecting import (
     said_of_each,
 )
 from kip848_client.cli._output import put, put_table
-from kip848_client.cli.groups._selection import is_for_consumers
+from kip848_client.cli.groups._selection import (
+    ALL,
+    add_types,
+    asked_types,
+    checked_list,
+    checked_types,
+    is_listed,
+)
 from kip848_client.cli.groups._views import listing_data, listing_names, listing_table
-from kip848_client.errors import AdminFailed, ConfigError
+from kip848_client.errors import AdminFailed
 
 __all__ = ["configure", "run"]
 
-_ALL: Final = ""
 _STATES: Final = (
     "Stable",
     "Empty",
@@ -31,7 +37,6 @@ _STATES: Final = (
     "Assigning",
     "Reconciling",
 )
-_TYPES: Final = ("Consumer", "Classic")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,24 +45,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--state",
         nargs="?",
-        const=_ALL,
+        const=ALL,
         metavar="STATES",
         help=f"show states; or only groups in some of them, separated by commas: "
         f"{', '.join(_STATES)}",
     )
-    parser.add_argument(
-        "--type",
-        nargs="?",
-        const=_ALL,
-        metavar="TYPES",
-        help=f"show types; or only groups of some, separated by commas: {', '.join(_TYPES)}",
-    )
+    add_types(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the groups by name. Exit code 1 where a broker did not tell of its own."""
-    arguments.states = _chosen(arguments.state, _STATES, "state")
-    arguments.types = _chosen(arguments.type, _TYPES, "type")
+    arguments.states = checked_list(arguments.state, _STATES, "state")
+    arguments.types = checked_types(arguments)
     return run_with_admin(_list, arguments)
 
 
@@ -65,12 +64,12 @@ async def _list(admin: Admin, arguments: argparse.Namespace) -> int:
     failed: list[str] = []
     found: Iterable[GroupListing]
     try:
-        found = await admin.list_groups(states=arguments.states, types=arguments.types or _TYPES)
+        found = await admin.list_groups(states=arguments.states, types=asked_types(arguments.types))
     except AdminFailed as err:  # of some brokers
         told = {each.group_id: each for of_one in err.done.values() for each in of_one}
         found = [told[name] for name in sorted(told)]
         failed = said_of_each(err.errors)
-    groups = [each for each in found if is_for_consumers(each)]
+    groups = [each for each in found if is_listed(each, arguments.types)]
     if arguments.json:
         put_json(listing_data(groups))
     elif arguments.type is None and arguments.state is None:
@@ -80,10 +79,3 @@ async def _list(admin: Admin, arguments: argparse.Namespace) -> int:
         put_table(listing_table(groups, **shown))
     report(failed, arguments)
     return 1 if failed else 0
-
-
-def _chosen(given: str | None, known: tuple[str, ...], what: str) -> list[str]:
-    words = [each.strip().lower() for each in (given or "").split(",") if each.strip()]
-    if not set(words) <= {each.lower() for each in known}:
-        raise ConfigError(f"Invalid {what}s list '{given}'. Valid {what}s are: {', '.join(known)}")
-    return words

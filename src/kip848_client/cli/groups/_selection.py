@@ -8,20 +8,31 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kip848_client._types import TopicPartition
-from kip848_client.admin import Admin, GroupListing
+from kip848_client.admin import Admin, GroupDescription, GroupListing
+from kip848_client.connect import PROTOCOL_TYPE
 from kip848_client.errors import ConfigError
 
 __all__ = [
+    "ALL",
     "add_groups",
     "add_topics",
+    "add_types",
+    "asked_types",
     "checked_groups",
+    "checked_list",
+    "checked_types",
     "chosen_groups",
     "chosen_partitions",
-    "is_for_consumers",
+    "is_listed",
+    "is_of_types",
 ]
 
 _NUMBERS: Final = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*")
 _CONSUMER_TYPES: Final = ("Consumer", "Classic")
+_TYPES: Final = (*_CONSUMER_TYPES, "Connect")
+ALL: Final = ""
+"""What stands for ``--type`` without a value."""
+_CONNECT: Final = "connect"
 
 
 def add_groups(parser: argparse.ArgumentParser) -> None:
@@ -42,17 +53,66 @@ def checked_groups(arguments: argparse.Namespace) -> None:
         raise ConfigError("give --group GROUP (once or more), or --all-groups")
 
 
-async def chosen_groups(admin: Admin, arguments: argparse.Namespace) -> list[str]:
-    """The groups that are meant, by name where all are."""
+async def chosen_groups(
+    admin: Admin, arguments: argparse.Namespace, types: Sequence[str] = ()
+) -> list[str]:
+    """The groups that are meant, by name where all are; then those of ``types``, if any are named,
+    else those of consumers."""
     if arguments.all_groups:
-        found = await admin.list_groups(types=_CONSUMER_TYPES)
-        return [each.group_id for each in found if is_for_consumers(each)]
+        found = await admin.list_groups(types=asked_types(types))
+        return [each.group_id for each in found if is_listed(each, types)]
     return list(dict.fromkeys(arguments.group))
 
 
-def is_for_consumers(group: GroupListing) -> bool:
-    """Whether consumers are in it, or nothing but offsets: not a group of Connect, for instance."""
-    return group.protocol_type in ("", "consumer")
+def add_types(parser: argparse.ArgumentParser) -> None:
+    """``--type``."""
+    parser.add_argument(
+        "--type",
+        nargs="?",
+        const=ALL,
+        metavar="TYPES",
+        help="show types; or only groups of some, separated by commas: "
+        f"{', '.join(_TYPES)} (groups of Connect workers, on either protocol)",
+    )
+
+
+def checked_types(arguments: argparse.Namespace) -> list[str]:
+    """The types that ``--type`` names, in lower case. Raises ``ConfigError``."""
+    return checked_list(arguments.type, _TYPES, "type")
+
+
+def checked_list(given: str | None, known: Sequence[str], what: str) -> list[str]:
+    """The words of a list, in lower case. Raises ``ConfigError`` for one that is not known."""
+    words = [each.strip().lower() for each in (given or "").split(",") if each.strip()]
+    if not set(words) <= {each.lower() for each in known}:
+        raise ConfigError(f"Invalid {what}s list '{given}'. Valid {what}s are: {', '.join(known)}")
+    return words
+
+
+def asked_types(types: Sequence[str]) -> Sequence[str] | None:
+    """The types that ``Admin.list_groups`` is to ask brokers for. Kafka knows no type Connect, and
+    classic groups of workers belong to it here, so all are asked for (``is_listed`` chooses)."""
+    return None if _CONNECT in types else types or _CONSUMER_TYPES
+
+
+def is_listed(group: GroupListing, types: Sequence[str]) -> bool:
+    """Whether a group is meant: by its type where some are named, else those of consumers, or with
+    nothing but offsets."""
+    if not types:
+        return group.type in (*_CONSUMER_TYPES, "") and _is_for_consumers(group.protocol_type)
+    return is_of_types(group, types)
+
+
+def is_of_types(group: GroupListing | GroupDescription, types: Sequence[str]) -> bool:
+    """Whether a group is of one of the types, in lower case. ``connect`` stands for all groups of
+    Connect workers, ``classic`` for those of consumers."""
+    if group.protocol_type == PROTOCOL_TYPE:
+        return _CONNECT in types
+    return group.type.lower() in types and _is_for_consumers(group.protocol_type)
+
+
+def _is_for_consumers(protocol_type: str) -> bool:
+    return protocol_type in ("", "consumer")
 
 
 def add_topics(parser: argparse.ArgumentParser) -> None:

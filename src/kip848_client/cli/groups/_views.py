@@ -13,6 +13,7 @@ from typing import Any, Final
 from kip848_client._types import TopicPartition
 from kip848_client._visible import visible
 from kip848_client.admin import (
+    AssignorMessage,
     CommittedOffset,
     GroupDescription,
     GroupListing,
@@ -24,7 +25,9 @@ from kip848_client.admin import (
 from kip848_client.cli._tables import NOTHING, Column, Fit, Form, Table
 
 __all__ = [
+    "GROUP",
     "REBALANCING",
+    "SAID",
     "GroupOffsets",
     "Move",
     "Moves",
@@ -42,11 +45,15 @@ __all__ = [
     "new_offsets_table",
     "offsets_data",
     "offsets_table",
+    "said_cells",
+    "said_data",
     "state_data",
     "state_table",
+    "type_column",
+    "type_text",
 ]
 
-_GROUP: Final = Column("GROUP", grows=True, fit=Fit.FOLDED, is_title=True)
+GROUP: Final = Column("GROUP", grows=True, fit=Fit.FOLDED, is_title=True)
 _TOPIC: Final = Column("TOPIC", grows=True, fit=Fit.FOLDED)
 _MEMBER: Final = Column("CONSUMER-ID", grows=True, fit=Fit.SHORTENED)
 _HOST: Final = Column("HOST", grows=True, fit=Fit.SHORTENED, may_go=True)
@@ -57,6 +64,19 @@ _STATE_WIDTH: Final = 20
 _COORDINATOR_WIDTH: Final = 25
 _ASSIGNMENT_WIDTH: Final = 20
 _PARTITION_WIDTH: Final = 10
+
+
+def type_column(*, types: bool) -> Column:
+    """The type of the group: where it is asked for, and always on a terminal."""
+    return Column("TYPE", is_title=True, form=Form.BOTH if types else Form.FITTED)
+
+
+def type_text(group: GroupDescription) -> str:
+    """``Consumer``, ``Classic``, ``Connect``; and what members of a classic group share where that
+    is not partitions."""
+    if group.type != "Classic" or group.protocol_type in ("", "consumer"):
+        return group.type
+    return f"{group.type} ({group.protocol_type})"
 
 
 REBALANCING: Final = frozenset(
@@ -149,10 +169,11 @@ def group_offsets(
     return GroupOffsets(group, tuple(rows))
 
 
-def offsets_table(of_group: GroupOffsets, *, verbose: bool) -> Table:
-    """Positions and lag."""
+def offsets_table(of_group: GroupOffsets, *, verbose: bool, types: bool = False) -> Table:
+    """Positions and lag. ``types``: with the type of the group where Kafka's tool has none."""
     columns = [
-        _GROUP,
+        GROUP,
+        type_column(types=types),
         _TOPIC,
         Column("PARTITION", _PARTITION_WIDTH),
         *([Column("LEADER-EPOCH", short="EPOCH")] if verbose else []),
@@ -171,6 +192,7 @@ def _offset_cells(of_group: GroupOffsets, row: OffsetRow, verbose: bool) -> tupl
     epoch = None if committed is None else committed.leader_epoch
     return (
         of_group.group.group_id,
+        type_text(of_group.group),
         row.partition.topic,
         row.partition.partition,
         *((epoch,) if verbose else ()),
@@ -229,13 +251,14 @@ _EPOCHS_AND_ASSIGNMENTS: Final = (
 )
 
 
-def members_table(group: GroupDescription, *, verbose: bool) -> Table:
+def members_table(group: GroupDescription, *, verbose: bool, types: bool = False) -> Table:
     """Who is in the group."""
     static = any(each.instance_id is not None for each in group.members)
     mixed = verbose and _is_mixed(group)
     instance = Column("GROUP-INSTANCE-ID", 17, grows=True, short="INSTANCE-ID", fit=Fit.SHORTENED)
     columns = [
-        _GROUP,
+        GROUP,
+        type_column(types=types),
         _MEMBER,
         *([instance] if static else []),
         _HOST,
@@ -244,17 +267,20 @@ def members_table(group: GroupDescription, *, verbose: bool) -> Table:
     ]
     if verbose:
         columns += _EPOCHS_AND_ASSIGNMENTS
+        columns += SAID if group.is_client_assignor else ()
     if mixed:
         columns.append(Column("UPGRADED", 0))
     rows = [
         (
             group.group_id,
+            type_text(group),
             each.member_id,
             *((each.instance_id or "",) if static else ()),
             each.host,
             each.client_id,
             len(each.assignment),
             *(_epochs_and_assignments(group, each) if verbose else ()),
+            *(said_cells(each) if verbose and group.is_client_assignor else ()),
             *((_upgraded(each),) if mixed else ()),
         )
         for each in sorted(group.members, key=lambda each: (-len(each.assignment), each.member_id))
@@ -278,6 +304,27 @@ def _epochs_and_assignments(
         has,
         "same" if target is not None and is_to_have == has else is_to_have,
     )
+
+
+SAID: Final = (
+    Column("ERROR", 6),
+    Column("VERSION", 8, form=Form.PLAIN),
+    Column("METADATA", _ASSIGNMENT_WIDTH, grows=True, form=Form.PLAIN),
+)
+"""What a client-side assignor said with the target assignment. No Kafka release has one."""
+
+
+def said_cells(member: MemberDescription) -> tuple[object, ...]:
+    """The cells of ``SAID``."""
+    said = member.target_said
+    return (None, None, None) if said is None else (said.error, said.version, said.metadata.hex())
+
+
+def said_data(said: AssignorMessage | None) -> dict[str, Any] | None:
+    """For ``--json``; the bytes in hexadecimal."""
+    if said is None:
+        return None
+    return {"error": said.error, "version": said.version, "metadata": said.metadata.hex()}
 
 
 def _is_mixed(group: GroupDescription) -> bool:
@@ -309,6 +356,8 @@ def members_data(group: GroupDescription) -> list[dict[str, Any]]:
             "subscribed_topics": list(each.subscribed_topics),
             "subscribed_pattern": each.subscribed_pattern,
             "is_classic": each.is_classic,
+            "assignor_said": said_data(each.said),
+            "assignor_said_with_target": said_data(each.target_said),
         }
         for each in group.members
     ]
@@ -324,7 +373,7 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
 # -- state ---------------------------------------------------------------------------------------
 
 
-def state_table(group: GroupDescription, *, verbose: bool) -> Table:
+def state_table(group: GroupDescription, *, verbose: bool, types: bool = False) -> Table:
     """The group as a whole."""
     node = group.coordinator
     epochs = [
@@ -332,19 +381,23 @@ def state_table(group: GroupDescription, *, verbose: bool) -> Table:
         Column("TARGET-ASSIGNMENT-EPOCH", 25, short="TARGET-EPOCH"),
     ]
     columns = [
-        _GROUP,
+        GROUP,
+        type_column(types=types),
         Column("COORDINATOR (ID)", _COORDINATOR_WIDTH, grows=True, fit=Fit.SHORTENED),
         Column("ASSIGNMENT-STRATEGY", _STATE_WIDTH, short="ASSIGNOR", fit=Fit.SHORTENED),
         Column("STATE", _STATE_WIDTH),
         *(epochs if verbose else ()),
+        *([Column("COMPUTED-BY")] if verbose and group.is_client_assignor else ()),
         Column("#MEMBERS", 0),
     ]
     row = (
         group.group_id,
+        type_text(group),
         f"{node.host}:{node.port}  ({node.node_id})",
         group.assignor or NOTHING,
         group.state,
         *((group.group_epoch, group.target_assignment_epoch) if verbose else ()),
+        *(("a member",) if verbose and group.is_client_assignor else ()),
         len(group.members),
     )
     return Table(columns, [row])
@@ -356,6 +409,7 @@ def state_data(group: GroupDescription) -> dict[str, Any]:
     return {
         "coordinator": {"id": node.node_id, "host": node.host, "port": node.port},
         "assignment_strategy": group.assignor or None,
+        "computed_by_member": group.is_client_assignor,
         "state": group.state,
         "group_epoch": group.group_epoch,
         "target_assignment_epoch": group.target_assignment_epoch,
@@ -365,7 +419,12 @@ def state_data(group: GroupDescription) -> dict[str, Any]:
 
 def group_data(group: GroupDescription) -> dict[str, Any]:
     """What every JSON of a group begins with."""
-    return {"group": group.group_id, "type": group.type, "state": group.state}
+    return {
+        "group": group.group_id,
+        "type": group.type,
+        "protocol_type": group.protocol_type,
+        "state": group.state,
+    }
 
 
 # -- reset ---------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from kip848_client.cli._live import Live, can_be_live, cut
 from kip848_client.cli._output import flush, put
 from kip848_client.cli._tables import Table
 from kip848_client.cli.groups import _views as views
+from kip848_client.cli.groups import _worker_views as workers
 from kip848_client.cli.groups._describe import described, offsets_of
 from kip848_client.errors import ConfigError, Kip848Error
 
@@ -113,26 +114,39 @@ async def _look(admin: Admin, name: str, before: GroupDescription | None) -> _Lo
     """A broker that is away for a while is no reason to look no more."""
     try:
         groups, failed = await described(admin, [name])
-        offsets = [await offsets_of(admin, each) for each in groups]
+        offsets = [await offsets_of(admin, each) for each in groups if each.connect is None]
     except ConfigError:
         raise
     except Kip848Error as err:
-        offsets, failed = [], [said(err)]
+        groups, offsets, failed = [], [], [said(err)]
     if failed:
         return _Look({"errors": failed}, failed=tuple(map(visible, failed)))
-    (found,) = offsets
-    group = found.group
+    (group,) = groups
     moving = views.moving(group, before)
-    data = {
-        **views.group_data(group),
-        **views.state_data(group),
-        "members": views.members_data(group),
-        "moving": moving,
-        "offsets": views.offsets_data(found),
-    }
-    tables = (
-        views.state_table(group, verbose=True),
-        views.members_table(group, verbose=True),
-        views.offsets_table(found, verbose=False),
-    )
+    head = {**views.group_data(group), "moving": moving}
+    if group.connect is not None:
+        data = {
+            **head,
+            **workers.workers_state_data(group),
+            "members": workers.workers_data(group),
+            "items": workers.items_data(group),
+        }
+        tables = (
+            workers.workers_state_table(group, verbose=True),
+            workers.workers_table(group, verbose=True),
+            workers.items_table(group),
+        )
+    else:
+        (found,) = offsets
+        data = {
+            **head,
+            **views.state_data(group),
+            "members": views.members_data(group),
+            "offsets": views.offsets_data(found),
+        }
+        tables = (
+            views.state_table(group, verbose=True),
+            views.members_table(group, verbose=True),
+            views.offsets_table(found, verbose=False),
+        )
     return _Look(data, tables, tuple(map(visible, moving)), group=group)
