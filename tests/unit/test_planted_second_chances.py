@@ -16,6 +16,7 @@ from kip848_client.fetching._core import FetchCore
 from kip848_client.producing._answers import Answers
 from kip848_client.producing._sender import Sender
 from kip848_client.producing._transaction import Transactions
+from kip848_client.producing._transaction_requests import Requests
 from tests.support.planting import Plant, plant
 from tests.unit.admin import test_leaders as admin_leaders
 from tests.unit.fetching import test_core_replicas as replicas
@@ -44,6 +45,16 @@ BUGS = {
         Plant(Transactions, "_go_on_aborting", "self._txn.asks_as or self.who", "self.who"),
         time_outs.test_a_forgotten_time_out_is_found_out_by_an_abort,
         {"level": 1},
+    ),
+    "a commit that was lost is not in doubt when the next try never left": Bug(
+        Plant(
+            Requests,
+            "_doubt",
+            "job.in_doubt = job.in_doubt or maybe_done",
+            "job.in_doubt = maybe_done",
+        ),
+        time_outs.test_a_commit_that_was_lost_stays_in_doubt_when_the_next_try_does_nothing,
+        {"level": 2, "code": None},
     ),
     "a topic that was created again is taken to know this producer": Bug(
         Plant(Sender, "_take", "                sequences.acknowledged = -1\n", ""),

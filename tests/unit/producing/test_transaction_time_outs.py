@@ -238,6 +238,32 @@ def test_a_commit_in_doubt_can_be_asked_for_again(level: int) -> None:
     assert h.is_done(again)
 
 
+@levels
+@pytest.mark.parametrize(
+    "code", [None, ErrorCode.NOT_COORDINATOR, ErrorCode.CONCURRENT_TRANSACTIONS]
+)
+def test_a_commit_that_was_lost_stays_in_doubt_when_the_next_try_does_nothing(
+    level: int, code: int | None
+) -> None:
+    """``code``: what the next try is refused with; ``None``: it never left."""
+    h = Harness(level).filled()
+    ticket = h.commit(within_ms=1_000)
+    h.lose(sent=True)
+    h.ms_until_asked()
+    assert h.asked(do.EndTransaction).commit
+    if code is None:
+        h.lose(sent=False)
+    else:
+        h.answer(code)
+    h.ms_until_asked()
+    h.finds = False
+    h.lose(sent=False)
+    h.advance(2_000)
+    assert not h.open, "there is no coordinator to ask"
+    assert isinstance(h.error(ticket), CommitInDoubt)
+    assert h.is_in(State.IN_DOUBT)
+
+
 def test_an_answer_that_comes_while_in_doubt_is_kept_for_who_asks() -> None:
     h = Harness(2).filled()
     h.commit(1_000)
