@@ -22,6 +22,7 @@ from tests.unit.admin import test_leaders as admin_leaders
 from tests.unit.fetching import test_core_replicas as replicas
 from tests.unit.producing import test_core_transactions as core_transactions
 from tests.unit.producing import test_topics as topics
+from tests.unit.producing import test_transaction_lives as lives
 from tests.unit.producing import test_transaction_time_outs as time_outs
 
 
@@ -55,6 +56,16 @@ BUGS = {
         ),
         time_outs.test_a_commit_that_was_lost_stays_in_doubt_when_the_next_try_does_nothing,
         {"level": 2, "code": None},
+    ),
+    "an abort does not end what a lost addition may have opened": Bug(
+        Plant(
+            Requests,
+            "_doubt",
+            "job.api in (Api.ADD_PARTITIONS, Api.ADD_OFFSETS)",
+            "job.api is Api.END_TRANSACTION",
+        ),
+        lives.test_an_abort_ends_what_a_lost_addition_may_have_opened,
+        {"what": "partition"},
     ),
     "a topic that was created again is taken to know this producer": Bug(
         Plant(Sender, "_take", "                sequences.acknowledged = -1\n", ""),

@@ -287,6 +287,26 @@ def test_an_abort_waits_to_hear_whether_a_partition_was_added() -> None:
     assert h.is_done(ticket)
 
 
+@pytest.mark.parametrize("what", ["partition", "group"])
+def test_an_abort_ends_what_a_lost_addition_may_have_opened(what: str) -> None:
+    """Nothing else of the transaction was sent. If the coordinator has the addition, it would be
+    part of the next transaction."""
+    h = Harness(1).begun()
+    if what == "partition":
+        h.record()
+        h.asked(do.AddPartitions)
+    else:
+        h.offsets()
+        h.asked(do.AddOffsets)
+    h.lose(sent=True)
+    ticket = h.abort()
+    h.ms_until_asked()
+    assert not h.asked(do.EndTransaction).commit
+    h.answer()
+    assert h.is_done(ticket)
+    assert h.asked(do.InitProducerId).producer == ME, "it may still arrive, under this epoch"
+
+
 def test_a_refusal_that_comes_while_aborting_does_not_stop_the_abort() -> None:
     h = Harness(2).begun()
     h.offsets()
