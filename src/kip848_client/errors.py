@@ -34,7 +34,8 @@
     │   ├── RequestTimedOut                a broker did not answer one request in time
     │   └── DeliveryTimedOut               records that no broker took, or answered for, in time
     ├── CallbackError                      a rebalance listener raised or overran its time
-    ├── ConsumerClosed                     the consumer is closed, or was never started
+    ├── ConsumerClosed                     the consumer is closed
+    │   └── ConsumerNotStarted             (also LocalProtocolError) it is not started yet
     ├── NotAssigned                        this partition is not assigned to this consumer
     └── AdminFailed                        some of what an admin asked for was refused
 """
@@ -56,6 +57,7 @@ __all__ = [
     "CommitInDoubt",
     "ConfigError",
     "ConsumerClosed",
+    "ConsumerNotStarted",
     "CoordinatorUnavailable",
     "DeliveryTimedOut",
     "FencedInstanceId",
@@ -448,7 +450,11 @@ class CallbackError(Kip848Error):
 
 
 class ConsumerClosed(Kip848Error):
-    """The consumer is closed or not started; create a new one."""
+    """The consumer is closed; create a new one."""
+
+
+class ConsumerNotStarted(ConsumerClosed, LocalProtocolError):
+    """The consumer is not started: call ``start``, or use ``async with``."""
 
 
 class NotAssigned(Kip848Error):

@@ -285,6 +285,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "records",
             "consumer",
             "producer",
+            "watching",
         ),
     ),
     (

@@ -76,15 +76,18 @@ async def ask_for_coordinator(
     unsupported: Callable[[UnsupportedVersion], Kip848Error],
     group_id: str,
     fields: Mapping[str, object],
+    heard: Callable[[str], None] = lambda _: None,
 ) -> CoordinatorFound | CoordinatorLookupFailed:
-    """FindCoordinator, to any broker."""
+    """FindCoordinator, to any broker. ``heard`` is told why there is none."""
     try:
         await transport.find_coordinator()
     except BrokerError as err:
+        heard(str(err))
         return CoordinatorLookupFailed(command.lookup, err)
     except UnsupportedVersion as err:
         return CoordinatorLookupFailed(command.lookup, unsupported(err))
     except Kip848Error as err:
+        heard(str(err))
         _log.debug("group %s: no coordinator: %s", group_id, err, extra=dict(fields))
         return CoordinatorLookupFailed(command.lookup)
     return CoordinatorFound(command.lookup)

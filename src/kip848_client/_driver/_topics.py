@@ -25,6 +25,7 @@ import anyio
 
 from kip848_client._driver._backoff import Backoff
 from kip848_client._driver._recovery import Recovery
+from kip848_client._driver._waits import ANNOUNCED_AFTER_MS
 from kip848_client._ports import Clock, ConnectionBroken, Transport
 from kip848_client._types import ZERO_TOPIC_ID, TopicId
 from kip848_client.cluster import (
@@ -97,7 +98,7 @@ class TopicDirectory:
         self._unheard: dict[TopicId, tuple[int, MetadataResponse]] = {}
         """What was told, and when, of topics that were not watched: the core keeps none of it, and
         may want to know it in a moment."""
-        self._complained: set[str] = set()
+        self._complained: dict[str, tuple[int, str]] = {}
         self._said_ms: int | None = None
         """When it was said last that metadata cannot be had; ``None``: it can."""
         self._asked_to_create: set[str] = set()
@@ -122,6 +123,15 @@ class TopicDirectory:
     def want(self, topics: Collection[str]) -> None:
         self._wanted = frozenset(topics)
         self._asked_to_create &= self._wanted
+
+    def problems(self) -> tuple[str, ...]:
+        """The topics that it has been waiting for, for more than a second, and why."""
+        now_ms = self._clock.now_ms()
+        return tuple(
+            f"it has been waiting for topic {name} for {(now_ms - since_ms) / 1000:.0f} s: {said}"
+            for name, (since_ms, said) in sorted(self._complained.items())
+            if now_ms - since_ms >= ANNOUNCED_AFTER_MS
+        )
 
     def watch(self, topics: Collection[str]) -> None:
         self._watched |= set(topics)
@@ -278,7 +288,10 @@ class TopicDirectory:
             if topic.error_code not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
                 self._drop(topic.name, topic.error_code)
                 continue
-            self._complained.discard(topic.name)
+            complaint = self._complained.pop(topic.name, None)
+            if complaint is not None:
+                fields = {**self._fields, "topic": topic.name}
+                _log.info("topic %s is there", topic.name, extra=fields)
             numbers = frozenset([each.partition_index for each in topic.partitions])
             self._topics[topic.name] = (TopicId(topic.topic_id), numbers)
             if topic.topic_id != ZERO_TOPIC_ID:
@@ -289,8 +302,8 @@ class TopicDirectory:
         subscription may well name a topic that is yet to be created."""
         self._topics.pop(name, None)
         if name not in self._complained and (name in self._wanted or name in self._watched):
-            self._complained.add(name)
             said = error_name(error_code)
+            self._complained[name] = self._clock.now_ms(), said
             text = "topic %s: %s; it is asked for again until that is cured"
             _log.warning(text, name, said, extra={**self._fields, "topic": name})
 
@@ -298,7 +311,7 @@ class TopicDirectory:
         """Topics come and go; what is not asked for any more must not pile up."""
         self._topics = {name: each for name, each in self._topics.items() if name in names}
         self._names = {each: name for each, name in self._names.items() if name in names}
-        self._complained &= set(names)
+        self._complained = {name: each for name, each in self._complained.items() if name in names}
         self._unheard = {each: told for each, told in self._unheard.items() if each in self._names}
 
 

@@ -220,6 +220,11 @@ class Engine(Generic[K, V]):
         """Which topic a partition is read from that was assigned by hand."""
         return self.fetching.core.topic_id(tp)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether ``open`` has got so far that everything runs."""
+        return self._task is not None
+
     # -- life ------------------------------------------------------------------------------------
 
     async def open(self, topics: Collection[str]) -> None:

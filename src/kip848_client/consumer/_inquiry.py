@@ -16,7 +16,7 @@ from kip848_client._types import TopicPartition
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._engine import Engine
 from kip848_client.consumer._records import OffsetAndTimestamp
-from kip848_client.errors import ConsumerClosed, NotAssigned, not_assigned
+from kip848_client.errors import ConsumerClosed, ConsumerNotStarted, NotAssigned, not_assigned
 from kip848_client.fetching import EARLIEST, LATEST
 from kip848_client.watching import lag_of
 
@@ -135,7 +135,7 @@ class Inquiry(Generic[K, V]):
         if self._engine is None:
             if self._was_stopped_first:
                 raise ConsumerClosed(_CLOSED)
-            raise ConsumerClosed("the consumer is not started; call start() or use 'async with'")
+            raise ConsumerNotStarted("the consumer is not started; start() it, or use async with")
         self._engine.home.check()
         if self._closing is not None and self._closing.over:
             raise ConsumerClosed(_CLOSED)

@@ -92,8 +92,18 @@ class GroupRequests:
         self._topics = topics
         self._unsupported = unsupported
         self._offers_assignors = offers_assignors
+        self._trouble = ""
+        """Of the newest look-up of the coordinator that failed."""
         self._fields: Final = {**(fields or {"group_id": group_id}), "member_id": member_id}
         """What each line of the log says beside its text."""
+
+    @property
+    def why_silent(self) -> str:
+        """Why the coordinator has not answered, as far as anybody has said."""
+        return self._trouble or "it has not answered"
+
+    def _hear(self, trouble: str) -> None:
+        self._trouble = trouble
 
     def forget_coordinator(self) -> None:
         """The next request to the coordinator looks it up again."""
@@ -113,8 +123,9 @@ class GroupRequests:
 
     async def find_coordinator(self, command: FindCoordinator) -> Input:
         """FindCoordinator, to any broker."""
+        self._trouble = ""
         return await ask_for_coordinator(
-            self._transport, command, self._unsupported, self.group_id, self._fields
+            self._transport, command, self._unsupported, self.group_id, self._fields, self._hear
         )
 
     async def resolve(self, command: ResolveTopics) -> Input:

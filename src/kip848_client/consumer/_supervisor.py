@@ -19,6 +19,7 @@ import anyio
 from kip848_client._assignor_wire import topic_partitions
 from kip848_client._driver._hooks import call_hook
 from kip848_client._driver._stepping import Stepping
+from kip848_client._driver._waits import ANNOUNCED_AFTER_MS, Waits
 from kip848_client._partition_names import listed
 from kip848_client._ports import Clock
 from kip848_client._types import GroupMetadata, TopicId, TopicPartition
@@ -180,6 +181,7 @@ class Supervisor:
         self.heartbeats_sent = 0
         self.heartbeats_answered = 0
         self.last_heartbeat_ms: int | None = None
+        self._waits = Waits()
 
     # -- for the application's side ----------------------------------------------------------
 
@@ -372,8 +374,10 @@ class Supervisor:
                 self._errors.raise_always(command.error)
 
     def _on_late(self, late_ms: int) -> None:
-        """A look at the clock came late: the event loop was busy with something else."""
+        """A look at the clock, once a second. Where it comes late, the event loop was busy with
+        something else."""
         self._watch.late(late_ms)
+        self._tell_waits()
         interval_ms = self.member.snapshot().heartbeat_interval_ms if late_ms >= _LATE_MS else 0
         if not interval_ms or not is_blocked(late_ms, interval_ms):
             return
@@ -382,6 +386,19 @@ class Supervisor:
         fields = {"late_ms": late_ms, "silent_ms": silent_ms}
         self._log.say(logging.WARNING, what_happens_next(late_ms, silent_ms), fields)
         self._watch.blocked(late_ms, silent_ms)
+
+    def _tell_waits(self) -> None:
+        now_ms = self._clock.now_ms()
+        silent_ms = self.member.snapshot(now_ms).coordinator_silent_ms
+        waits: dict[str, str] = {}
+        if silent_ms >= ANNOUNCED_AFTER_MS:
+            waits["the group coordinator"] = self._requests.why_silent
+        for level, line in self._waits.look(now_ms, waits, again=False):
+            self._log.say(level, line)
+
+    def problems(self) -> tuple[str, ...]:
+        """What it has been waiting for, for more than a second."""
+        return self._waits.problems(self._clock.now_ms())
 
     # -- what takes time ---------------------------------------------------------------------
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from kip848_client._types import TopicPartition
+from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._engine import Engine
 from kip848_client.consumer._supervisor import Supervisor
 from kip848_client.errors import Kip848Error
 from kip848_client.member import MemberState
-from kip848_client.watching import ConsumerHealth
+from kip848_client.watching import ConsumerHealth, Lifecycle
 
-__all__ = ["MemberView", "health_of", "view_of"]
+__all__ = ["MemberView", "health_of", "health_without", "view_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +59,32 @@ def view_of(supervisor: Supervisor, now_ms: int, fatal: Kip848Error | None) -> M
     )
 
 
+def health_without(
+    config: ConsumerConfig, phase: Lifecycle | None, fatal: Kip848Error | None
+) -> ConsumerHealth:
+    """How a consumer is of which nothing runs: it is not started, or closed."""
+    return ConsumerHealth(
+        state=phase,
+        member_epoch=0,
+        assigned=0,
+        coordinator=None,
+        heartbeat_age_ms=None,
+        heartbeat_interval_ms=None,
+        unreachable_ms=0,
+        poll_age_ms=None,
+        max_poll_interval_ms=config.poll_interval_ms,
+        event_loop_late_ms=0,
+        consecutive_fences=0,
+        fatal_error=fatal,
+    )
+
+
 def health_of(engine: Engine[Any, Any]) -> ConsumerHealth:
     """How a consumer is now."""
     supervisor, now_ms = engine.supervisor, engine.clock.now_ms()
     fatal = engine.errors.fatal
+    if not engine.is_open and fatal is None:
+        return health_without(engine.config, Lifecycle.STARTING, None)
     if supervisor is None:
         return ConsumerHealth(
             state=None,
@@ -76,6 +99,7 @@ def health_of(engine: Engine[Any, Any]) -> ConsumerHealth:
             event_loop_late_ms=0,
             consecutive_fences=0,
             fatal_error=fatal,
+            waits=engine.topics.problems(),
         )
     seen = supervisor.member.snapshot(now_ms)
     last_ms = supervisor.last_heartbeat_ms
@@ -92,4 +116,5 @@ def health_of(engine: Engine[Any, Any]) -> ConsumerHealth:
         event_loop_late_ms=engine.watch.event_loop_late_ms,
         consecutive_fences=seen.consecutive_fences,
         fatal_error=fatal,
+        waits=(*supervisor.problems(), *engine.topics.problems()),
     )

@@ -10,9 +10,9 @@ from kip848_client._types import TopicPartition
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._event_streams import EventHub, EventStream
 from kip848_client.consumer._inquiry import Inquiry
-from kip848_client.consumer._view import MemberView, health_of, view_of
+from kip848_client.consumer._view import MemberView, health_of, health_without, view_of
 from kip848_client.member import MemberState
-from kip848_client.watching import ConsumerHealth
+from kip848_client.watching import ConsumerHealth, Lifecycle
 
 __all__ = ["Watched"]
 
@@ -37,8 +37,15 @@ class Watched(Inquiry[K, V]):
 
     def health(self) -> ConsumerHealth:
         """How the consumer is now: facts, and ``live``, ``ready`` and ``problems`` for probes. Also
-        of one that has failed. Raises ``ConsumerClosed`` before ``start`` and after ``stop``."""
-        return health_of(self._look())
+        of one that has failed, that is not started yet (live and not ready) or is stopped. May be
+        called in any thread. Raises nothing."""
+        engine = self._engine
+        if engine is None:
+            phase = Lifecycle.CLOSED if self._was_stopped_first else Lifecycle.NOT_STARTED
+            return health_without(self._config, phase, None)
+        if self._closing is not None and self._closing.over:
+            return health_without(self._config, Lifecycle.CLOSED, engine.errors.fatal)
+        return health_of(engine)
 
     def events(self, *, size: int = 1_000, heartbeats: bool = False) -> EventStream:
         """What happens to the membership from now on, to be iterated over with ``async for``:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Generic, Literal, Self, TypeVar, overload
 
@@ -27,6 +28,7 @@ from kip848_client.exactly_once._running import Running
 from kip848_client.exactly_once._working import Function, Working
 from kip848_client.producer import Producer
 from kip848_client.records import Record
+from kip848_client.watching import ConsumerHealth
 
 __all__ = ["ExactlyOnceProcessor", "ProducerRecord"]
 
@@ -324,6 +326,13 @@ class ExactlyOnceProcessor(Generic[K, V]):
         trace: TracebackType | None,
     ) -> None:
         await self.stop()
+
+    def health(self) -> ConsumerHealth:
+        """How the processor is now: the health of its consumer, and among ``problems`` what its
+        producer has been waiting for, a topic that does not exist for instance. May be called
+        before ``start``, after ``stop`` and in any thread. Raises nothing."""
+        found = self._consumer.health()
+        return replace(found, waits=(*found.waits, *self._producer.problems))
 
     # -- closing ---------------------------------------------------------------------------------
 

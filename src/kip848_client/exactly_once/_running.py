@@ -94,6 +94,7 @@ class Running:
     def stop(self, deadline_ms: int) -> None:
         """Let ``run`` end, at the latest at the deadline."""
         self._steps.post(ev.StopRequested(deadline_ms))
+        self._producer.ends_soon()
 
     def stop_soon(self, within_ms: int) -> None:
         """The same, from a signal handler or another thread."""

@@ -89,6 +89,9 @@ class MemberState(Enum):
     FATAL = "FATAL"
     """Cannot recover; the user must close and fix the cause."""
 
+    def __str__(self) -> str:
+        return self.value
+
 
 class Trigger:
     """Base of the internal causes of a move. Used as classes, never instantiated."""

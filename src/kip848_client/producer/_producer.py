@@ -6,6 +6,7 @@ import asyncio
 import logging
 import warnings
 from collections.abc import Coroutine, Iterable, Mapping
+from contextlib import suppress
 from threading import get_ident
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, Unpack, overload
@@ -13,7 +14,7 @@ from typing import Any, Final, Generic, Self, TypeVar, Unpack, overload
 from kip848_client._aiokafka._builder import builder_maker
 from kip848_client._arguments import checked_timeout_ms
 from kip848_client.config import ProducerConfig, ProducerSettings
-from kip848_client.errors import CommitFailed, ConfigError, LocalProtocolError
+from kip848_client.errors import CommitFailed, ConfigError, Kip848Error, LocalProtocolError
 from kip848_client.producer._deliveries import Receipts, RecordMetadata
 from kip848_client.producer._engine import Engine, Network, closed, connections
 from kip848_client.producer._groups import to_commit
@@ -28,6 +29,7 @@ from kip848_client.producing import (
     AbortRequested,
     BeginRequested,
     CommitRequested,
+    EndsSoon,
     Event,
     FlushRequested,
     OffsetsAdded,
@@ -165,6 +167,12 @@ class Producer(Generic[K, V]):
     def cluster_id(self) -> str | None:
         """The id of the cluster, as its brokers tell it. ``None`` before ``start``."""
         return None if self._engine is None else self._engine.topics.cluster_id
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What it has been waiting for, for more than a second, and why: a topic that does not
+        exist, a leader, a coordinator. Each is logged, too."""
+        return () if self._engine is None else self._engine.producing.problems()
 
     async def client_instance_id(self, timeout_ms: int | None = None) -> str:
         """What brokers call this producer where they tell of the metrics that it pushes (KIP-714),
@@ -370,6 +378,12 @@ class Producer(Generic[K, V]):
         await engine.producing.ask(added)
 
     # -- inside ----------------------------------------------------------------------------------
+
+    def ends_soon(self) -> None:
+        """``stop`` comes next: do not wait any more for topics that do not exist."""
+        self.check_home()
+        with suppress(Kip848Error):  # it has ended already
+            self._run().producing.post(EndsSoon())
 
     def check_home(self) -> None:
         """Raise ``LocalProtocolError`` in another event loop, thread or process than the one in

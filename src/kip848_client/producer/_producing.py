@@ -14,6 +14,7 @@ from typing import Final
 
 from kip848_client._driver._stepping import Stepping
 from kip848_client._driver._topics import TopicDirectory
+from kip848_client._driver._waits import Waits
 from kip848_client._ports import Clock
 from kip848_client.cluster import LearnLeaders
 from kip848_client.errors import Kip848Error
@@ -76,9 +77,8 @@ class Producing:
         self._topics = topics
         self._loop = asyncio.get_running_loop()
         self._requests = Requests(network, self.post)
-        self._steps: Stepping[Event] = Stepping(
-            self._step, lambda: core.deadline_ms, TimerFired, clock
-        )
+        self._waits = Waits()
+        self._steps: Stepping[Event] = Stepping(self._step, self._due_ms, TimerFired, clock)
         self._tickets = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[None]] = {}
         self.is_hungry = False
@@ -182,6 +182,23 @@ class Producing:
             self.meter.took(now_ms, event, commands)
         for command in commands:
             self._perform(command)
+        due_ms = self._waits.due_ms
+        if (due_ms is None or due_ms <= now_ms) and self.core.is_busy:
+            self._tell_waits(now_ms, self.core.waits())
+        elif due_ms is not None and due_ms <= now_ms:
+            self._tell_waits(now_ms, {})
+
+    def _due_ms(self) -> int | None:
+        due = (self.core.deadline_ms, self._waits.due_ms)
+        return min((each for each in due if each is not None), default=None)
+
+    def _tell_waits(self, now_ms: int, waits: Mapping[str, str]) -> None:
+        for level, line in self._waits.look(now_ms, waits, again=self.core.is_busy):
+            _log.log(level, "%s", line, extra=self._fields)
+
+    def problems(self) -> tuple[str, ...]:
+        """What it has been waiting for, for more than a second."""
+        return self._waits.problems(self.clock.now_ms())
 
     def _perform(self, command: Command) -> None:
         match command:

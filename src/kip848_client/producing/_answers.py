@@ -284,6 +284,21 @@ class Answers:
         self.fail(now_ms, batch, error, Reaction.ABORT)
         self._sender.place(now_ms, partition)
 
+    def give_up(self, now_ms: int, batch: Batch, missing: BrokerError) -> None:
+        """Its topic does not exist, and the producer is about to stop: do not wait for it."""
+        partition = self._accumulator.partitions[batch.tp]
+        error: Kip848Error = missing
+        if batch.doubt:
+            error = DeliveryTimedOut(
+                f"{shown(batch.tp)}: {_count(batch)} may or may not be written: {missing}",
+                maybe_written=True,
+                cause=missing,
+                last_code=missing.code,
+            )
+        self._accumulator.withdraw(batch)
+        self.fail(now_ms, batch, error, Reaction.ABORT)
+        self._sender.place(now_ms, partition)
+
     def fail(
         self,
         now_ms: int,

@@ -91,6 +91,7 @@ class ProducerCore:
         self._buffer_bytes: Final = settings.buffer_bytes
         self._out: list[Command] = []
         self._closing: ev.CloseRequested | None = None
+        self._ends_soon = False
         self._closed = False
         self._stale_answers = 0
         self._judge_metadata = False
@@ -163,6 +164,7 @@ class ProducerCore:
             self._sender.due_ms(self._now),
             self._metadata.due_ms(),
             self._topics.due_ms(),
+            self._topics.gone_due_ms(self._now) if self._ends_soon else None,
             self._identity.due_ms(),
             None if self._closing is None else self._closing.deadline_ms,
         )
@@ -190,6 +192,24 @@ class ProducerCore:
             topics={topic: len(each.partitions) for topic, each in self.routes.items()},
             stale_answers=self._stale_answers + self._identity.stale,
         )
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there is anything that could have to wait."""
+        return bool(self._accumulator.unreported or self._topics.waits() or self._identity.waits())
+
+    def waits(self) -> dict[str, str]:
+        """What keeps records and calls waiting at this moment, each with the reason."""
+        found = self._topics.waits() | self._identity.waits()
+        for partition in self._sender.leaderless:
+            topic, number = partition.tp
+            missing = self._topics.missing(topic)
+            why = "Metadata: no broker leads it" if missing is None else str(missing)
+            found[f"a leader of partition {topic}-{number}"] = why
+        for tp, each in self._accumulator.partitions.items():
+            if each.trouble is not None and not each.is_idle:
+                found.setdefault(f"partition {tp[0]}-{tp[1]} to take records", each.trouble)
+        return found
 
     @property
     def buffer_bytes(self) -> int:
@@ -336,6 +356,8 @@ class ProducerCore:
                 self._flushes.pop(ticket, None)
                 self._topics.wait_ended(ticket)
                 self._identity.wait_ended(ticket)
+            case ev.EndsSoon():
+                self._ends_soon = True
             case ev.CloseRequested():
                 self._close(event)
             case _:
@@ -364,7 +386,7 @@ class ProducerCore:
                 if event.nodes:
                     self._leaders.nodes = event.nodes
                 for told in event.topics:
-                    if self._topics.learn(told):
+                    if self._topics.learn(self._now, told):
                         self._sender.place_topic(self._now, told.topic)
                 self._sender.place_leaderless(self._now)
                 self._topics.want_again()
@@ -399,6 +421,8 @@ class ProducerCore:
             passes += 1
             assert passes < _PASSES_MAX, "the producer core does not settle"
         self._topics.settle(now, self._accumulator)
+        if self._ends_soon:
+            self._give_up_missing()
         if self._judge_metadata:
             self._judge_metadata = False
             self._metadata.judged()
@@ -415,6 +439,18 @@ class ProducerCore:
 
     # -- the end -----------------------------------------------------------------------------
 
+    def _give_up_missing(self) -> None:
+        """Do not wait for topics that do not exist."""
+        gone = self._topics.gone(self._now)
+        if not gone:
+            return
+        self._topics.give_up(gone)
+        flying = self._sender.batches_on_the_wire()
+        for batch in list(self._accumulator.everything()):
+            error = gone.get(batch.tp[0])
+            if error is not None and batch not in flying:
+                self._answers.give_up(self._now, batch, error)
+
     def _close(self, event: ev.CloseRequested) -> None:
         if self._closing is not None:
             self._flushes[event.ticket] = self._accumulator.newest
@@ -422,6 +458,7 @@ class ProducerCore:
                 self._closing = ev.CloseRequested(self._closing.ticket, event.deadline_ms)
             return
         self._closing = event
+        self._ends_soon = True
         self._check = _refuse
         self._identity.close()
         self._topics.close(_closed())

@@ -21,6 +21,7 @@ __all__ = [
     "CommitRequested",
     "CoordinatorFound",
     "CoordinatorNotFound",
+    "EndsSoon",
     "Event",
     "FlushRequested",
     "OffsetsAdded",
@@ -94,6 +95,12 @@ class CloseRequested(Event):
 
     ticket: int
     deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndsSoon(Event):
+    """The application is about to stop: do not wait for topics that do not exist. What is to be
+    written to one fails with what brokers say, when they have said it for a second."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,12 @@ class Idempotence:
         if self._is_closing:
             raise LocalProtocolError("the producer is closed; make a new one")
 
+    def waits(self) -> dict[str, str]:
+        """A producer id, as long as brokers give none."""
+        if self.who is None and self._is_wanted and self._failures:
+            return {"a producer id": "InitProducerId: no broker has given one yet"}
+        return {}
+
     def due_ms(self) -> int | None:
         """When to ask again."""
         waits = self.who is None and self._is_wanted and self._open is None

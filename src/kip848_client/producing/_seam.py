@@ -134,6 +134,10 @@ class Identity(Protocol):
         """Nothing is left to be done for a transaction."""
         ...
 
+    def waits(self) -> dict[str, str]:
+        """What is waited for, and why."""
+        ...
+
     @property
     def stale(self) -> int:
         """Answers and failures that did not count any more."""

@@ -12,7 +12,7 @@ and only to one broker: what follows a batch that failed would be refused anyhow
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final
@@ -93,6 +93,11 @@ class Sender:
         """In this step."""
 
     # -- looking -----------------------------------------------------------------------------
+
+    @property
+    def leaderless(self) -> Iterable[Partition]:
+        """Partitions whose next batch waits for a leader."""
+        return self._leaderless
 
     @property
     def on_the_wire(self) -> int:

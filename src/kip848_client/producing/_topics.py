@@ -6,7 +6,7 @@ for by name: whichever topic has the name is meant.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from kip848_client._types import ZERO_TOPIC_ID, TopicPartition
@@ -23,6 +23,8 @@ from kip848_client.producing._topic_waiters import TopicWaiters
 __all__ = ["Topics"]
 
 _HOPELESS: Final = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION)
+_GONE_AFTER_MS: Final = 1_000
+"""A broker may not have heard yet of a topic that was just created."""
 _HINT: Final = "create the topic, or look at the name and the ACLs"
 
 
@@ -51,6 +53,8 @@ class Topics:
         self._waiters = TopicWaiters()
         self._troubles: dict[str, tuple[int, str]] = {}
         """What was told last of topics that somebody waits for: code and text."""
+        self._missing_since: dict[str, int] = {}
+        """When brokers began to say that a topic does not exist."""
 
     def closed(self, tp: TopicPartition, size_bytes: int, *, full: bool) -> None:
         """A batch takes no more records."""
@@ -80,21 +84,22 @@ class Topics:
         self._waiters.forget(ticket)
 
     def close(self, error: Kip848Error) -> None:
-        """Nobody waits any more."""
+        """Nobody waits any more. What brokers have said of a topic says more than ``error``."""
         for topic in tuple(self._waiters.topics):
             for ticket in self._waiters.take(topic):
-                self._emit(Failed(ticket, error))
+                self._emit(Failed(ticket, self.missing(topic) or error))
 
     # -- metadata ----------------------------------------------------------------------------
 
-    def learn(self, told: TopicLeaders) -> bool:
+    def learn(self, now_ms: int, told: TopicLeaders) -> bool:
         """Metadata tells of a topic; returns whether its leaders may be others now."""
         topic = told.topic
         if topic not in self._used:
             return False
         if told.error_code:
-            self._on_error(told)
+            self._on_error(now_ms, told)
             return False
+        self._missing_since.pop(topic, None)
         if told.topic_id == ZERO_TOPIC_ID or not told.partitions:
             return False
         self._leaders.learn(told)
@@ -116,8 +121,12 @@ class Topics:
             self._emit(Done(ticket))
         return True
 
-    def _on_error(self, told: TopicLeaders) -> None:
+    def _on_error(self, now_ms: int, told: TopicLeaders) -> None:
         code, topic = told.error_code, told.topic
+        if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            self._missing_since.setdefault(topic, now_ms)
+        else:
+            self._missing_since.pop(topic, None)
         self._troubles[topic] = (code, error_name(code))
         if code in _HOPELESS:
             for ticket in self._waiters.take(topic):
@@ -146,6 +155,34 @@ class Topics:
         if code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return None
         return _refusal(code, topic)
+
+    def gone(self, now_ms: int) -> dict[str, BrokerError]:
+        """The topics of which brokers have said for a second that they do not exist, with the
+        error. A topic that is just being created is not among them."""
+        since = now_ms - _GONE_AFTER_MS
+        topics = [topic for topic, at_ms in self._missing_since.items() if at_ms <= since]
+        found = ((topic, self.missing(topic)) for topic in topics)
+        return {topic: error for topic, error in found if error is not None}
+
+    def gone_due_ms(self, now_ms: int) -> int | None:
+        """When ``gone`` has the next one."""
+        due = (since_ms + _GONE_AFTER_MS for since_ms in self._missing_since.values())
+        return min((each for each in due if each > now_ms), default=None)
+
+    def give_up(self, gone: Mapping[str, BrokerError]) -> None:
+        """Nobody waits for these any more."""
+        for topic, error in gone.items():
+            for ticket in self._waiters.take(topic):
+                self._emit(Failed(ticket, error))
+
+    def waits(self) -> dict[str, str]:
+        """What records or calls wait for, and why."""
+        found: dict[str, str] = {}
+        for topic in self._waiters.topics:
+            code, why = self._troubles.get(topic, (0, "no broker has answered yet"))
+            hint = f" ({_HINT})" if code else ""
+            found[f"the partitions of topic {topic}"] = f"Metadata: {why}{hint}"
+        return found
 
     def _told(self, topic: str) -> Kip848Error:
         code, why = self._troubles.get(topic, (0, "no broker has answered yet"))
@@ -183,6 +220,7 @@ class Topics:
         self._leaders.forget(topic)
         self.routes.pop(topic, None)
         self._troubles.pop(topic, None)
+        self._missing_since.pop(topic, None)
 
 
 def _refusal(code: int, topic: str) -> BrokerError:

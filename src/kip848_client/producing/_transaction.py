@@ -200,6 +200,12 @@ class Transactions:
             if not self._txn.end_told and self._state in (State.READY, State.BUMPING):
                 self._is_untold(is_commit=self._txn.is_told_commit)
 
+    def waits(self) -> dict[str, str]:
+        """What calls of the application wait for."""
+        if not self._waiters:
+            return {}
+        return {f"the transaction coordinator of {self._id!r}": self._trouble}
+
     def close(self) -> None:
         """No other transaction begins; the one that is open is aborted, unless its commit was asked
         for."""

@@ -22,6 +22,9 @@ class Waiters:
         self.aborts: Final = Waiting(emit)
         self._all: Final = (self.starts, self.begins, self.commits, self.aborts)
 
+    def __bool__(self) -> bool:
+        return any(self._all)
+
     def due_ms(self) -> int | None:
         """When the time of the first is over."""
         return min((each for one in self._all for each in one.deadlines_ms()), default=None)

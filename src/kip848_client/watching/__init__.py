@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from kip848_client.watching._fetch_meter import FetchMeter, lag_of
     from kip848_client.watching._group_meter import GroupMeter
-    from kip848_client.watching._health import ConsumerHealth
+    from kip848_client.watching._health import ConsumerHealth, Lifecycle
     from kip848_client.watching._poll_meter import PollMeter
     from kip848_client.watching._producer_meter import ProducerMeter
 
@@ -60,6 +60,7 @@ __all__ = [
     "HeartbeatAnswered",
     "HeartbeatLost",
     "HeartbeatRefused",
+    "Lifecycle",
     "MemberEpochChanged",
     "MemberFailed",
     "MemberFenced",
@@ -92,6 +93,7 @@ _LAZY: Final = {
     "HeartbeatAnswered": "kip848_client.watching._events",
     "HeartbeatLost": "kip848_client.watching._events",
     "HeartbeatRefused": "kip848_client.watching._events",
+    "Lifecycle": "kip848_client.watching._health",
     "MemberEpochChanged": "kip848_client.watching._events",
     "MemberFailed": "kip848_client.watching._events",
     "MemberFenced": "kip848_client.watching._events",

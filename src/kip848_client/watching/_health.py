@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from enum import Enum
 from typing import Final
 
 from kip848_client.errors import Kip848Error
 from kip848_client.member import MemberState
 
-__all__ = ["UNREACHABLE_AFTER_MS", "ConsumerHealth"]
+__all__ = ["UNREACHABLE_AFTER_MS", "ConsumerHealth", "Lifecycle"]
 
 UNREACHABLE_AFTER_MS: Final = 30_000
 """A coordinator that owes an answer for so long counts as unreachable."""
@@ -18,12 +19,27 @@ _IN_GROUP: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+class Lifecycle(Enum):
+    """Where a consumer is that has no membership to look at yet, or any more."""
+
+    NOT_STARTED = "NOT_STARTED"
+    """``start`` was not called."""
+    STARTING = "STARTING"
+    """``start`` connects."""
+    CLOSED = "CLOSED"
+    """``stop`` was called, and has ended."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class ConsumerHealth:
     """A consumer at one moment: facts, and what they mean (``live``, ``ready``, ``problems``)."""
 
-    state: MemberState | None
-    """Of the member; ``None`` without a membership (partitions assigned by hand, or nothing)."""
+    state: MemberState | Lifecycle | None
+    """Of the member; ``None`` without a membership (partitions assigned by hand, or nothing), a
+    ``Lifecycle`` before the start has ended and after the stop. ``str`` of it is its name."""
     member_epoch: int
     """0 out of the group."""
     assigned: int
@@ -49,6 +65,13 @@ class ConsumerHealth:
     """How often the coordinator has put the member out since it accepted a heartbeat."""
     fatal_error: Kip848Error | None = field(default=None)
     """What ended the consumer, and is raised by every call."""
+    waits: tuple[str, ...] = ()
+    """What it has been waiting for, for more than a second, and why, in sentences."""
+
+    def __repr__(self) -> str:
+        judged = f"live={self.live}, ready={self.ready}, problems={self.problems}"
+        facts = (f"{each.name}={_plain(getattr(self, each.name))}" for each in fields(self))
+        return f"ConsumerHealth({judged}, {', '.join(facts)})"
 
     @property
     def stalled(self) -> bool:
@@ -76,7 +99,7 @@ class ConsumerHealth:
     def ready(self) -> bool:
         """For a readiness probe: live, in the group (where there is one), and the coordinator
         answers."""
-        in_group = self.state is None or self.state in _IN_GROUP
+        in_group = self.state is None or self.state in _IN_GROUP  # no Lifecycle is
         return self.live and in_group and not self.unreachable
 
     @property
@@ -94,7 +117,7 @@ class ConsumerHealth:
             found.append(
                 f"the coordinator has put the member out {self.consecutive_fences} times in a row"
             )
-        return tuple(found)
+        return (*found, *self.waits)
 
     def _stall(self) -> str:
         limit = f"max_poll_interval_ms is {self.max_poll_interval_ms}"
@@ -105,3 +128,7 @@ class ConsumerHealth:
             )
         seconds = (self.poll_age_ms or 0) / 1000
         return f"the application has not asked for records for {seconds:.0f} s ({limit})"
+
+
+def _plain(value: object) -> str:
+    return str(value) if isinstance(value, Enum) else repr(value)

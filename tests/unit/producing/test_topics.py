@@ -357,3 +357,84 @@ def test_a_partition_that_is_behind_gets_less() -> None:
         h.append_anywhere("abc")
     h.append(*["abc"] * 4, to=tp(1))
     assert h.append_anywhere("abc").tp == tp(2)  # 1 has a batch on its way
+
+
+# -- waits, and the end --------------------------------------------------------------------------
+
+MISSING = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_the_core_says_what_is_waited_for() -> None:
+    h = Harness()
+    assert h.core.waits() == {}
+    assert not h.core.is_busy
+    h.want("u", ticket=4)
+    h.advance(300)
+    (what,) = h.core.waits()
+    assert what == "the partitions of topic u"
+    assert "UNKNOWN_TOPIC_OR_PARTITION" in h.core.waits()[what]
+    assert h.core.is_busy
+    h.topics["u"] = (tid(2), {0: (1, 0)})
+    h.advance(1_000)
+    assert h.core.waits() == {}
+
+
+def test_records_whose_topic_is_gone_are_waited_for() -> None:
+    h = Harness()
+    h.send("a")
+    h.codes["t"] = MISSING
+    h.answer(ErrorCode.UNKNOWN_TOPIC_ID)
+    h.advance(1_000)
+    assert any("t-" in what for what in h.core.waits())
+    assert any("UNKNOWN_TOPIC" in why for why in h.core.waits().values())
+
+
+@pytest.mark.parametrize("event", [ev.EndsSoon(), ev.CloseRequested(99, 60_000)])
+def test_who_stops_does_not_wait_for_a_topic_that_is_not_there(event: ev.Event) -> None:
+    h = Harness()
+    h.want("u", ticket=4, ms=60_000)
+    h.advance(1_500)
+    began_ms = h.now
+    h.post(event)
+    assert h.now == began_ms
+    error = h.refused[4]
+    assert isinstance(error, BrokerError)
+    assert error.code == MISSING
+
+
+def test_records_of_a_topic_that_is_gone_fail_at_once_when_it_closes() -> None:
+    h = Harness()
+    h.send("a")
+    h.codes["t"] = MISSING
+    h.answer(ErrorCode.UNKNOWN_TOPIC_ID)
+    h.advance(1_500)
+    assert not h.failed
+    if h.open:
+        h.answer(ErrorCode.UNKNOWN_TOPIC_ID)
+    h.post(ev.CloseRequested(99, h.now + 60_000))
+    h.advance(10)
+    (error,) = h.failed.values()
+    assert isinstance(error, BrokerError)
+    assert error.code == MISSING
+    assert 99 in h.tickets
+
+
+def test_a_topic_that_is_just_being_created_is_waited_for_when_it_ends_soon() -> None:
+    h = Harness()
+    h.post(ev.EndsSoon())
+    h.want("u", ticket=4, ms=60_000)
+    h.advance(300)
+    h.topics["u"] = (tid(2), {0: (1, 0)})
+    h.advance(400)
+    assert 4 in h.tickets
+    assert 4 not in h.refused
+
+
+def test_a_missing_topic_is_given_up_a_second_after_that_was_told_first() -> None:
+    h = Harness()
+    h.post(ev.EndsSoon())
+    h.want("u", ticket=4, ms=60_000)
+    h.advance(900)
+    assert 4 not in h.refused
+    h.advance(300)
+    assert 4 in h.refused

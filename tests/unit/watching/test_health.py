@@ -8,7 +8,7 @@ import pytest
 
 from kip848_client.errors import Kip848Error
 from kip848_client.member import MemberState
-from kip848_client.watching import ConsumerHealth
+from kip848_client.watching import ConsumerHealth, Lifecycle
 
 WELL = ConsumerHealth(
     state=MemberState.STABLE,
@@ -87,3 +87,29 @@ def test_what_ended_it_is_told_first() -> None:
 def test_one_fence_is_nothing_to_speak_of() -> None:
     assert replace(WELL, consecutive_fences=1).problems == ()
     assert "3 times in a row" in replace(WELL, consecutive_fences=3).problems[0]
+
+
+@pytest.mark.parametrize("phase", Lifecycle)
+def test_before_the_start_and_after_the_stop_it_is_live_and_not_ready(phase: Lifecycle) -> None:
+    health = replace(WELL, state=phase, heartbeat_age_ms=None, poll_age_ms=None, assigned=0)
+    assert health.live
+    assert not health.ready
+    assert health.problems == ()
+    assert str(health.state) == phase.name
+
+
+def test_a_state_is_told_by_its_name() -> None:
+    assert str(WELL.state) == "STABLE"
+    assert f"{WELL.state}" == "STABLE"
+
+
+def test_what_is_judged_is_in_the_repr() -> None:
+    waiting = replace(WELL, waits=("it has been waiting for topic t for 3 s: gone",))
+    text = repr(waiting)
+    assert text.startswith("ConsumerHealth(live=True, ready=True, problems=('it has been waiting")
+    assert "state=STABLE" in text
+    assert "assigned=2" in text
+
+
+def test_a_wait_is_a_problem() -> None:
+    assert replace(WELL, waits=("it waits",)).problems == ("it waits",)

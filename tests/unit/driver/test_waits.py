@@ -1,0 +1,63 @@
+"""What is said of waits that take longer than a second."""
+
+from __future__ import annotations
+
+import logging
+
+from kip848_client._driver._waits import Waits
+
+TOPIC = "the partitions of topic t"
+
+
+def lines(waits: Waits, now_ms: int, **found: str) -> list[str]:
+    return [text for _, text in waits.look(now_ms, found, again=False)]
+
+
+def test_a_short_wait_is_not_told() -> None:
+    waits = Waits()
+    assert lines(waits, 0, t="why") == []
+    assert waits.due_ms == 1_000
+    assert lines(waits, 999) == []
+    assert waits.problems(999) == ()
+    assert waits.due_ms is None
+
+
+def test_a_long_wait_is_told_once_and_when_it_ends() -> None:
+    waits = Waits()
+    lines(waits, 0, t="why")
+    assert lines(waits, 1_000, t="why") == ["waiting for t for 1 s: why"]
+    assert lines(waits, 2_000, t="why") == []
+    assert waits.problems(3_000) == ("it has been waiting for t for 3 s: why",)
+    assert lines(waits, 4_000) == ["the wait for t is over after 4 s"]
+    assert waits.problems(4_000) == ()
+    assert waits.due_ms is None
+
+
+def test_another_reason_is_told() -> None:
+    waits = Waits()
+    lines(waits, 0, t="no broker has answered yet")
+    lines(waits, 1_000, t="no broker has answered yet")
+    assert lines(waits, 2_000, t="unknown") == ["waiting for t for 2 s: unknown"]
+
+
+def test_each_wait_has_its_own_time() -> None:
+    waits = Waits()
+    lines(waits, 0, t="why")
+    assert lines(waits, 1_000, t="why", u="why") == ["waiting for t for 1 s: why"]
+    assert lines(waits, 2_000, u="why") == [
+        "the wait for t is over after 2 s",
+        "waiting for u for 1 s: why",
+    ]
+
+
+def test_a_wait_is_a_warning_and_its_end_is_none() -> None:
+    waits = Waits()
+    waits.look(0, {TOPIC: "why"}, again=False)
+    assert [each[0] for each in waits.look(1_000, {TOPIC: "why"}, again=False)] == [logging.WARNING]
+    assert [each[0] for each in waits.look(2_000, {}, again=False)] == [logging.INFO]
+
+
+def test_a_busy_client_is_looked_at_again() -> None:
+    waits = Waits()
+    waits.look(500, {}, again=True)
+    assert waits.due_ms == 1_500
