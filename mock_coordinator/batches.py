@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kip848_client.errors import WireError
+from kip848_client.records._header_names import header_name
 from mock_coordinator.core.logs.batch_writer import NewRecord, encode_batch
 from mock_coordinator.core.logs.log import PartitionLog
 from mock_coordinator.core.logs.record_batch import read_header, records_of
@@ -45,5 +46,14 @@ def stored_records(topic: str, partition: int, log: PartitionLog) -> Iterator[St
                 at = header.base_timestamp + record.timestamp_delta
             offset = batch.base_offset + record.offset_delta
             yield StoredRecord(
-                topic, partition, offset, at, record.key, record.value, record.headers
+                topic, partition, offset, at, record.key, record.value, _shown(record.headers)
             )
+
+
+def _shown(
+    headers: tuple[tuple[str, bytes | None], ...],
+) -> tuple[tuple[str, bytes | None], ...]:
+    """Names as a consumer has them: what is not UTF-8 was kept as it came."""
+    return tuple(
+        (header_name(name.encode("utf-8", "surrogateescape")), content) for name, content in headers
+    )

@@ -100,7 +100,7 @@ def _record(
     body = b"\0" + _varint(timestamp_delta) + _varint(offset_delta)
     body += _data(key) + _data(value) + _varint(len(headers))
     for name, header in headers:
-        body += _data(name.encode()) + _data(header)
+        body += _data(name.encode("utf-8", "surrogateescape")) + _data(header)
     return _varint(len(body)) + body
 
 

@@ -176,7 +176,7 @@ def _records(payload: bytes, count: int) -> Iterator[RecordFields]:
     for _ in range(count):
         try:
             record, position = _record(payload, position)
-        except (IndexError, UnicodeDecodeError) as err:
+        except IndexError as err:
             raise BatchError("the bytes end inside a record") from err
         yield record
     if position != len(payload):
@@ -188,7 +188,7 @@ def _record(payload: bytes, position: int) -> tuple[RecordFields, int]:
     stop = position + length
     if length < 0 or stop > len(payload):
         raise BatchError("a record is longer than its batch")
-    timestamp_delta, position = _varint(payload, position + 1)
+    timestamp_delta, position = _varint(payload, position + 1, 10)
     offset_delta, position = _varint(payload, position)
     key, position = _data(payload, position, stop)
     value, position = _data(payload, position, stop)
@@ -199,7 +199,8 @@ def _record(payload: bytes, position: int) -> tuple[RecordFields, int]:
         header_value, position = _data(payload, position, stop)
         if name is None:
             raise BatchError("a record header without a name")
-        headers.append((name.decode(), header_value))
+        # brokers take any bytes, and give the same ones back: see batch_writer
+        headers.append((name.decode("utf-8", "surrogateescape"), header_value))
     if position != stop or header_count < 0:
         raise BatchError("a record is not as long as it says")
     return RecordFields(timestamp_delta, offset_delta, key, value, tuple(headers)), stop
@@ -215,8 +216,8 @@ def _data(payload: bytes, position: int, stop: int) -> tuple[bytes | None, int]:
     return payload[position:end], end
 
 
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """A signed (zigzag) variable-length integer."""
+def _varint(data: bytes, position: int, bytes_max: int = 5) -> tuple[int, int]:
+    """A signed (zigzag) variable-length integer. Of one of five bytes 32 bits count, as in Java."""
     byte = data[position]
     position += 1
     if byte <= 0x7F:
@@ -224,12 +225,13 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     raw = byte & 0x7F
     shift = 7
     while byte > 0x7F:
+        if shift >= 7 * bytes_max:
+            raise BatchError(f"a variable-length integer of more than {bytes_max} bytes")
         byte = data[position]
         position += 1
         raw |= (byte & 0x7F) << shift
         shift += 7
-        if shift > 70:
-            raise BatchError("a variable-length integer of more than 10 bytes")
+    raw &= 0xFFFFFFFF if bytes_max == 5 else 0xFFFFFFFFFFFFFFFF
     return (raw >> 1) ^ -(raw & 1), position
 
 

@@ -16,6 +16,9 @@ from kip848_client.wire.messages.produce import (
 from kip848_client.wire.messages.transactions import InitProducerIdRequest
 from mock_coordinator import NewRecord
 from mock_coordinator.batches import encode_batch
+from mock_coordinator.core.logs.batch_writer import thinned_batch
+from mock_coordinator.core.logs.record_batch import read_header, records_of
+from tests.support.odd_records import field, raw_batch, raw_record
 from tests.unit.mock_coordinator.broker_harness import START_MS, BrokerHarness
 
 
@@ -112,14 +115,26 @@ def test_no_records_at_all_end_the_connection() -> None:
         BrokerHarness({"t": 1}).produce_bytes("t", None)
 
 
-def test_offsets_inside_a_batch_are_consecutive() -> None:
-    first, second = (encode_batch([NewRecord(v)], START_MS)[61:] for v in (b"x", b"y"))
-    # both records say that they are the first
-    body = struct.pack(">h", 0) + struct.pack(">i", 1) + GOOD[27:57] + struct.pack(">i", 2)
-    data = GOOD[:21] + body + first + second
-    data = patched(data, 8, ">i", len(data) - 12)
+@pytest.mark.parametrize(("codec", "code"), [(0, 0), (1, -1)])
+def test_offsets_inside_a_batch_are_looked_at_where_it_is_compressed(codec: int, code: int) -> None:
+    """Asked on Kafka 4.4.0."""
+    data = raw_batch(raw_record(0) + raw_record(0), 2, codec=codec, first_ms=START_MS)
     harness = BrokerHarness({"t": 1})
-    assert harness.produce_bytes("t", rechecked(data)).error_code == ErrorCode.INVALID_RECORD
+    assert harness.produce_bytes("t", data).error_code == code
+
+
+def test_header_names_are_kept_as_they_came() -> None:
+    """Also where a log is compacted, which writes batches again."""
+    names = [b"caf\xe9", b"\xed\xa0\x80", "\u00e4".encode()]
+    headers = [field(name) + field(b"x") for name in names]
+    data = raw_batch(raw_record(0, headers=headers), 1, first_ms=START_MS)
+    harness = BrokerHarness({"t": 1})
+    assert harness.produce_bytes("t", data).error_code == 0
+    (shown,) = harness.broker.records("t")
+    assert [name for name, _ in shown.headers] == ["caf\ufffd", "\ufffd", "\u00e4"]
+    header = read_header(data)
+    records = list(records_of(header, data) or ())
+    assert thinned_batch(header, records)[61:] == data[61:]
 
 
 def test_transactional_batches_need_the_id_of_their_transaction() -> None:
