@@ -291,20 +291,50 @@ class TopicGone(Kip848Error):
 
 
 class RecordUnreadable(Kip848Error, ValueError):
-    """A record cannot be handed out: a deserializer raised (``__cause__`` has its error), or the
-    bytes are damaged. ``topic``, ``partition`` and ``offset`` say which record. Also a
-    ``ValueError``, as Python's own errors for data that cannot be decoded are.
+    """A record cannot be handed out: a deserializer raised (``__cause__`` has its error), the
+    fields of the record make no sense, or the bytes are damaged. Also a ``ValueError``, as Python's
+    own errors for data that cannot be decoded are.
+
+    ``topic``, ``partition`` and ``offset`` say which record. What it has is there as bytes
+    (KIP-1036), so that you can keep it, for instance in a dead letter topic:
+
+    - ``key``, ``value``: ``bytes``, or ``None`` for a null one;
+    - ``headers``: pairs of a name and ``bytes`` (or ``None``);
+    - ``timestamp``: milliseconds since 1970, and ``timestamp_type``: 0 for the producer's time, 1
+      for the broker's. Both are ``None`` where the fields are not known: then key and value are
+      ``None``, and there are no headers;
+    - ``data``: all bytes of a record whose fields make no sense; ``None`` otherwise.
 
     Every call for records of the partition tries it again and raises again, without asking the
-    broker, until you ``seek`` past the record: ``seek((e.topic, e.partition), e.offset + 1)``.
-    Damaged bytes are fetched again, at most once a second, and it is raised again each time.
+    broker, until you ``seek`` past the record: ``seek((e.topic, e.partition), e.offset + 1)``. The
+    records behind it are read then. Damaged bytes are fetched again, at most once a second, and it
+    is raised again each time; the message says where the next batch begins.
     """
 
-    def __init__(self, message: str, *, topic: str, partition: int, offset: int) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        topic: str,
+        partition: int,
+        offset: int,
+        key: bytes | None = None,
+        value: bytes | None = None,
+        headers: tuple[tuple[str, bytes | None], ...] = (),
+        timestamp: int | None = None,
+        timestamp_type: int | None = None,
+        data: bytes | None = None,
+    ) -> None:
         super().__init__(message)
         self.topic = topic
         self.partition = partition
         self.offset = offset
+        self.key = key
+        self.value = value
+        self.headers = headers
+        self.timestamp = timestamp
+        self.timestamp_type = timestamp_type
+        self.data = data
 
 
 class BatchUnreadable(RecordUnreadable):

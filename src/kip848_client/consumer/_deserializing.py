@@ -13,7 +13,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from kip848_client.errors import LocalProtocolError
-from kip848_client.records import AheadReader, Decoding
+from kip848_client.records import AheadReader, Decoding, is_cancelled
 
 __all__ = ["AT_ONCE_MAX", "Deserializing"]
 
@@ -66,19 +66,12 @@ class Deserializing:
                         break
                     try:
                         key, value = await self._decoding.deserialized(raw)
-                    except Exception as err:  # noqa: BLE001 - the user's code may raise anything
-                        reader.refused(raw, err)
-                    except asyncio.CancelledError as err:
-                        if _is_cancelled():
+                    except (Exception, asyncio.CancelledError) as err:
+                        if is_cancelled(err):
                             raise
-                        reader.refused(raw, err)  # what it has awaited was cancelled, not we
+                        reader.refused(raw, err)
                     else:
                         reader.made(raw, key, value)
             left -= reader.ready
             if left <= 0:
                 return
-
-
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

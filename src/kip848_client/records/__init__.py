@@ -17,7 +17,7 @@ from kip848_client.records._ahead import AheadReader, NotMade
 from kip848_client.records._columns import Gathered
 from kip848_client.records._paths import COMPILED
 from kip848_client.records._reader import SliceReader
-from kip848_client.records._record import Decoding, Deserializer, Record, is_async
+from kip848_client.records._record import Decoding, Deserializer, Record, is_async, is_cancelled
 from kip848_client.records._unpacking import NotUnpacked
 from kip848_client.records._unreadable import STOPS, RecordsDamaged
 from kip848_client.records._view import RecordBatchView
@@ -36,4 +36,5 @@ __all__ = [
     "RecordsDamaged",
     "SliceReader",
     "is_async",
+    "is_cancelled",
 ]

@@ -19,18 +19,17 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, Final
 
+from kip848_client.errors import RecordUnreadable
 from kip848_client.fetching._model import Slice
 from kip848_client.records._columns import Gathered
 from kip848_client.records._reader import SliceReader, unpacking_of
-from kip848_client.records._record import Decoding, Record
+from kip848_client.records._record import Decoding, RawRecord, Record
 from kip848_client.records._unpacking import NotUnpacked
-from kip848_client.records._unreadable import STOPS, not_deserialized
+from kip848_client.records._unreadable import not_deserialized
 
 __all__ = ["AheadReader", "NotMade"]
 
 _NOTHING: Final[Iterator[Any]] = iter(())
-
-RawRecord = Record[bytes | None, bytes | None]
 
 
 class NotMade(Exception):
@@ -98,7 +97,7 @@ class AheadReader:
         if self._unmade is None:
             try:
                 self._unmade = self._reader.one()
-            except (*STOPS, NotUnpacked) as err:
+            except (RecordUnreadable, NotUnpacked) as err:
                 self._failure = err
         return self._unmade
 
@@ -112,7 +111,7 @@ class AheadReader:
     def refused(self, raw: RawRecord, cause: BaseException) -> None:
         """A deserializer has raised. The record stays the next one to be made."""
         if raw is self._unmade:
-            self._failure = not_deserialized(self._cursor.tp, raw.offset, cause)
+            self._failure = not_deserialized(raw, cause)
 
     # -- handing out -------------------------------------------------------------------------
 

@@ -15,8 +15,18 @@ from kip848_client._types import TopicPartition
 from kip848_client.errors import ConfigError
 from kip848_client.records._columns import Columns
 
-__all__ = ["counted", "header_type", "in_microseconds", "in_one", "pyarrow", "record_batch"]
+__all__ = [
+    "counted",
+    "header_type",
+    "in_microseconds",
+    "in_one",
+    "pyarrow",
+    "record_batch",
+    "timestamp_type",
+]
 
+_MILLISECONDS_MAX: Final = (2**63 - 1) // 1000
+"""More of them are more microseconds than an int64 holds."""
 _KEPT_BYTES_MAX: Final = 64 << 20
 """Of each kind of column that is kept for the next batch."""
 
@@ -42,6 +52,12 @@ def header_type() -> Any:
 
 
 @cache
+def timestamp_type() -> Any:
+    """What timestamps are in Arrow, and in Spark."""
+    return pyarrow().timestamp("us", tz="UTC")
+
+
+@cache
 def _schema() -> Any:
     pa = pyarrow()
     return pa.schema(
@@ -51,7 +67,7 @@ def _schema() -> Any:
             pa.field("topic", pa.string()),
             pa.field("partition", pa.int32()),
             pa.field("offset", pa.int64()),
-            pa.field("timestamp", pa.timestamp("us", tz="UTC")),
+            pa.field("timestamp", timestamp_type()),
             pa.field("timestampType", pa.int32()),
             pa.field("headers", header_type()),
         ]
@@ -79,12 +95,17 @@ def in_one(pieces: Sequence[Any]) -> Any:
     )
 
 
-def in_microseconds(milliseconds: Any) -> Any:
-    """An int64 array as Spark's timestamps. Not safe: a producer's own number may be beyond what
-    microseconds can say."""
+def in_microseconds(milliseconds: Sequence[int]) -> Any:
+    """Timestamps as Spark has them. One that microseconds cannot say is null: another number would
+    be another time, and an error would hide the records beside it."""
     pa = pyarrow()
-    in_ms = milliseconds.view(pa.timestamp("ms", tz="UTC"))
-    return in_ms.cast(pa.timestamp("us", tz="UTC"), safe=False)
+    in_ms = pa.timestamp("ms", tz="UTC")
+    try:
+        return pa.array(milliseconds, pa.int64()).view(in_ms).cast(timestamp_type())
+    except pa.ArrowInvalid:
+        sayable = range(-_MILLISECONDS_MAX, _MILLISECONDS_MAX + 1)
+        found = [each if each in sayable else None for each in milliseconds]
+        return pa.array(found, pa.int64()).view(in_ms).cast(timestamp_type())
 
 
 def counted(numbers: range) -> Any:

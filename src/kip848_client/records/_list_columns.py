@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain, groupby
 from typing import Any
 
@@ -42,34 +42,37 @@ class ListColumns:
         return made
 
     def __len__(self) -> int:
-        return len(self.keys)
+        return len(self.values)
 
     @property
     def next_offset(self) -> int:
         """After the last record; there must be one."""
         return self._runs[-1].stop
 
-    def add(self, raws: Iterable[RawRecord], offset: int) -> None:
-        """Add records, of which the first has this offset, and the next ones those that follow."""
-        timestamps, keys, values = self.timestamps, self.keys, self.values
-        before = len(keys)
-        try:
-            for raw in raws:
-                if raw.headers:
-                    self.headers[len(keys)] = tuple(raw.headers)
-                # CPython 3.11 and later append so without a call; a bound method is slower
-                timestamps.append(raw.timestamp)
-                keys.append(raw.key)
-                values.append(raw.value)
-        finally:  # also when bytes are damaged: what was before them is there
-            self._add_offsets(range(offset, offset + len(values) - before))
+    def add(self, raw: RawRecord, offset: int) -> None:
+        """Add one record, which is behind those before."""
+        if raw.headers:
+            self.headers[len(self)] = tuple(raw.headers)
+        timestamp = raw.timestamp
+        self.timestamps.append(-1 if timestamp is None else timestamp)  # there was none in magic 0
+        self.keys.append(raw.key)
+        self.values.append(raw.value)
+        self.add_offsets(range(offset, offset + 1))
 
-    def _add_offsets(self, run: range) -> None:
+    def add_offsets(self, run: range) -> None:
+        """The offsets of records whose other columns were added."""
         if not run:
             return
         if self._runs and self._runs[-1].stop == run.start:
             run = range(self._runs.pop().start, run.stop)
         self._runs.append(run)
+
+    def cut(self) -> None:
+        """Drop what was added of records whose offsets were not."""
+        rows = sum(map(len, self._runs))
+        del self.timestamps[rows:], self.keys[rows:], self.values[rows:]
+        for row in [row for row in self.headers if row >= rows]:
+            del self.headers[row]
 
     def all_offsets(self) -> Sequence[int]:
         """See ``Columns``."""
@@ -102,7 +105,7 @@ class ListColumns:
             _column(self.keys, pa.binary()),
             _column(self.values, pa.binary()),
             self._arrow_offsets(),
-            in_microseconds(pa.array(self.timestamps, pa.int64())),
+            in_microseconds(self.timestamps),
             headers,
         )
 

@@ -47,4 +47,4 @@ def open_batch(
 
 def wants_header(decoding: Decoding) -> bool:
     """Whether the payloads of batches that are read so begin with the header of the batch."""
-    return not (decoding.compiled and COMPILED)
+    return PATHS.get(decoding.compiled, ListBatch) is ListBatch

@@ -24,7 +24,9 @@ class Payload(NamedTuple):
 
 
 def uncompressed_header(raw: bytes, batch: BatchRef) -> bytes:
-    """The header of a batch, without its codec: what follows it is unpacked."""
+    """The header of a batch for aiokafka's codec: without compression, since what follows it is
+    unpacked, and with offsets that begin with 0, for small numbers are objects that Python has."""
     header = bytearray(raw[batch.start : batch.start + BATCH_HEADER_BYTES])
+    header[:8] = bytes(8)
     header[_ATTRIBUTES_AT] &= ~CODEC_MASK
     return bytes(header)

@@ -21,7 +21,7 @@ from kip848_client.records._legacy import legacy_checksum_is_right
 from kip848_client.records._paths import open_batch, wants_header
 from kip848_client.records._record import Decoding, Record
 from kip848_client.records._unpacking import NotUnpacked, Unpacking
-from kip848_client.records._unreadable import STOPS, not_opened
+from kip848_client.records._unreadable import not_opened
 
 __all__ = ["SliceReader", "unpacking_of"]
 
@@ -34,9 +34,10 @@ _TIMESTAMP_TYPE_BIT: Final = 3
 class SliceReader:
     """Reads one slice, from its cursor on, and moves the cursor with what it hands out.
 
-    Several ways of reading may be mixed. Each raises ``RecordUnreadable`` when a deserializer did,
-    one of ``STOPS`` when records cannot be read, or ``NotUnpacked``, only if it has nothing to hand
-    out before; the cursor stays at that record then, and asking again tries it again.
+    Several ways of reading may be mixed. Each raises ``RecordUnreadable`` when a deserializer did
+    or a record makes no sense, one of ``STOPS`` when records cannot be read, or ``NotUnpacked``,
+    only if it has nothing to hand out before; the cursor stays at that record then, and asking
+    again tries it again.
     """
 
     __slots__ = (
@@ -125,7 +126,7 @@ class SliceReader:
                 if self._batch is None and not self._advance():
                     break
                 self._fill_from(slice_.batches[self._index], gathered)
-        except (*STOPS, NotUnpacked):
+        except (RecordUnreadable, NotUnpacked):
             if not gathered.rows:  # a part may be empty: of a batch whose records were all taken
                 raise
             gathered.stopped = True

@@ -6,15 +6,29 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError, current_task
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
+from kip848_client._types import TopicPartition
 from kip848_client.serialization import ContextDeserializer, SerializationContext
 
-__all__ = ["Decoding", "Deserializer", "Headers", "Record", "is_async"]
+__all__ = [
+    "Decoding",
+    "Deserializer",
+    "Headers",
+    "RawRecord",
+    "Record",
+    "is_async",
+    "is_cancelled",
+    "raw_record",
+]
+
+RawRecord: TypeAlias = "Record[bytes | None, bytes | None]"
+"""A record before its deserializers."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -44,6 +58,22 @@ class Record(NamedTuple, Generic[K, V]):
     """Bytes of the key before it was deserialized; -1 for a null key."""
     serialized_value_size: int
     headers: tuple[tuple[str, bytes], ...]
+
+
+def raw_record(
+    tp: TopicPartition,
+    offset: int,
+    timestamp: int,
+    timestamp_type: int,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Headers,
+) -> RawRecord:
+    """A record before its deserializers, of what it is made of."""
+    key_size = -1 if key is None else len(key)
+    value_size = -1 if value is None else len(value)
+    times = (timestamp, timestamp_type)
+    return Record(*tp, offset, *times, key, value, None, key_size, value_size, headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +117,16 @@ def _called(
         context = SerializationContext(raw.topic, field, list(raw.headers))
         return deserializer.deserialize(data, context)
     return deserializer(data)
+
+
+def is_cancelled(error: BaseException) -> bool:
+    """Whether ``error`` is there because somebody has cancelled the calling task. A user's code may
+    let out a ``CancelledError`` otherwise, of something that it has awaited: then it is an error
+    like any other."""
+    if not isinstance(error, CancelledError):
+        return False
+    task = current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def is_async(function: object) -> bool:

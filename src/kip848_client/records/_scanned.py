@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kip848_client._aiokafka._codec import corrupt
 from kip848_client.fetching._model import BATCH_HEADER_BYTES, BatchRef, Cursor
-from kip848_client.records._arrow import header_type, pyarrow
+from kip848_client.records._arrow import header_type, pyarrow, timestamp_type
 from kip848_client.records._columns import ArrowColumns
 from kip848_client.records._list_columns import ListColumns
 from kip848_client.records._payload import Payload
-from kip848_client.records._record import Decoding, Headers, Record
+from kip848_client.records._record import Decoding, Headers, RawRecord, Record
 from kip848_client.records._scan import EDITION, Batch, Columns
-from kip848_client.records._unreadable import damaged, not_deserialized, too_large
+from kip848_client.records._unreadable import damaged, not_deserialized, odd, too_large
 
 if TYPE_CHECKING:
     from kip848_client.records._scan import Buffers
 
 __all__ = ["ScannedBatch", "ScannedColumns", "scanned"]
 
-if EDITION != 3:
-    raise ImportError(f"the extension is edition {EDITION}, not 3: install the package again")
+if EDITION != 4:
+    raise ImportError(f"the extension is edition {EDITION}, not 4: install the package again")
 
 _COLUMN_BYTES_MAX: Final = 1 << 30
 """The extension's limit for what columns hold."""
@@ -64,13 +64,13 @@ class ScannedColumns(Columns):
         """See ``Columns``."""
         pa = pyarrow()
         count = len(self)
+        nulls, mask, microseconds = self.microseconds()
+        times = [None if mask is None else pa.py_buffer(mask), pa.py_buffer(microseconds)]
         return (
             _array(pa.binary(), self.key_buffers()),
             _array(pa.binary(), self.value_buffers()),
             pa.Array.from_buffers(pa.int64(), count, [None, _read_only(self.offsets)]),
-            pa.Array.from_buffers(
-                pa.timestamp("us", tz="UTC"), count, [None, pa.py_buffer(self.microseconds())]
-            ),
+            pa.Array.from_buffers(timestamp_type(), count, times, nulls),
             self._headers() if self.header_count else None,
         )
 
@@ -125,7 +125,7 @@ def scanned(
     ``OverflowError`` for one that is too large for the extension."""
     data, start, end = raw, batch.start + BATCH_HEADER_BYTES, batch.end
     expected_bytes = len(raw) - start
-    broken = partial(_broken, cursor)
+    broken = partial(_broken, cursor, batch)
     if payload is not None:
         data, start, end = payload.data, payload.start, len(payload.data)
         expected_bytes = end
@@ -149,20 +149,24 @@ def scanned(
         Record,
         decoding.key_deserializer,
         decoding.value_deserializer,
-        partial(_refused, cursor),
+        _refused,
+        partial(_odd, cursor),
         broken,
     )
     opened.expected_bytes = expected_bytes
     return opened
 
 
-def _refused(cursor: Cursor, offset: int, cause: Exception) -> None:
-    failure = not_deserialized(cursor.tp, offset, cause)
-    raise failure from cause
+def _refused(raw: RawRecord, cause: BaseException) -> None:
+    raise not_deserialized(raw, cause) from cause
 
 
-def _broken(cursor: Cursor, why: str) -> None:
-    failure = damaged(cursor.tp, cursor.consumed, corrupt(why))
+def _odd(cursor: Cursor, offset: int, why: str, data: bytes, raw: RawRecord | None) -> None:
+    raise odd(cursor.tp, offset, why, data, raw)
+
+
+def _broken(cursor: Cursor, batch: BatchRef, why: str) -> None:
+    failure = damaged(cursor.tp, cursor.consumed, corrupt(why), batch.next_offset)
     raise failure from failure.__cause__
 
 

@@ -1,9 +1,11 @@
-"""Records that cannot be read, in three kinds.
+"""Records that cannot be handed out, in three kinds.
 
-A deserializer that raises says nothing about the bytes: the record stays the next one of its
-partition, and asking again makes it again, as Java's consumer does. Damaged bytes (a wrong
-checksum) may have been damaged on their way: they are worth another fetch. Of a batch that unpacks
-to too much, or by a codec that is not known, another fetch brings the same.
+One record may be at fault: its deserializer raised, or its fields make no sense. The error carries
+its bytes; the record stays the next one of its partition, and asking again makes it again, as
+Java's consumer does. Seek past it, and the records after it are read.
+
+Damaged bytes (a wrong checksum) may have been damaged on their way: they are worth another fetch.
+Of a batch that unpacks to too much, or by a codec that is not known, another fetch brings the same.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from kip848_client._aiokafka._codec import corrupt, why_undecodable
 from kip848_client._shown import told
 from kip848_client.compression import CorruptPayload, UnknownCodec
 from kip848_client.errors import BatchUnreadable, RecordUnreadable
+from kip848_client.records._record import RawRecord
 
 __all__ = [
     "STOPS",
@@ -21,6 +24,7 @@ __all__ = [
     "damaged",
     "not_deserialized",
     "not_opened",
+    "odd",
     "too_large",
 ]
 
@@ -33,30 +37,49 @@ STOPS: Final = (RecordsDamaged, BatchUnreadable)
 """What ends the reading of a slice."""
 
 
-def not_deserialized(tp: tuple[str, int], offset: int, cause: BaseException) -> RecordUnreadable:
+def not_deserialized(raw: RawRecord, cause: BaseException) -> RecordUnreadable:
     """The error for a deserializer's, which becomes its cause."""
-    topic, partition = tp
-    error = RecordUnreadable(
-        f"{topic}-{partition}: the record at offset {offset} cannot be read: "
-        f"{told(cause)} "
-        f"(seek(({topic!r}, {partition}), {offset + 1}) leaves it out)",
-        topic=topic,
-        partition=partition,
-        offset=offset,
-    )
+    error = _unreadable((raw.topic, raw.partition), raw.offset, told(cause), raw)
     error.__cause__ = cause
     return error
 
 
-def damaged(tp: tuple[str, int], offset: int, cause: Exception) -> RecordsDamaged:
-    """The error for bytes that are no records."""
+def odd(
+    tp: tuple[str, int], offset: int, why: str, data: bytes, raw: RawRecord | None
+) -> RecordUnreadable:
+    """The error for a record that no reader could hand out: ``data`` are all its bytes, ``raw`` is
+    what its fields say, if they can be told apart."""
+    return _unreadable(tp, offset, why, raw, data)
+
+
+def _unreadable(
+    tp: tuple[str, int], offset: int, why: str, raw: RawRecord | None, data: bytes | None = None
+) -> RecordUnreadable:
+    topic, partition = tp
+    return RecordUnreadable(
+        f"{topic}-{partition}: the record at offset {offset} cannot be read: {why} "
+        f"(seek(({topic!r}, {partition}), {offset + 1}) leaves it out)",
+        topic=topic,
+        partition=partition,
+        offset=offset,
+        key=None if raw is None else raw.key,
+        value=None if raw is None else raw.value,
+        headers=() if raw is None else raw.headers,
+        timestamp=None if raw is None else raw.timestamp,
+        timestamp_type=None if raw is None else raw.timestamp_type,
+        data=data,
+    )
+
+
+def damaged(tp: tuple[str, int], offset: int, cause: Exception, behind: int) -> RecordsDamaged:
+    """The error for bytes that are no records; ``behind`` is the first offset after them."""
     topic, partition = tp
     if isinstance(cause, CorruptPayload):
         cause = corrupt(str(cause)).with_traceback(cause.__traceback__)
     why = why_undecodable(cause, f"records of {topic}-{partition} from offset {offset} on")
     error = RecordsDamaged(
-        f"{why} (they are fetched again once in a while; seek to an offset behind them leaves "
-        "them out)",
+        f"{why} (they are fetched again once in a while; "
+        f"seek(({topic!r}, {partition}), {behind}) leaves out the rest of this batch)",
         topic=topic,
         partition=partition,
         offset=offset,
@@ -73,7 +96,7 @@ def not_opened(
     if isinstance(cause, BatchUnreadable):
         return cause
     if not isinstance(cause, UnknownCodec):
-        return damaged(tp, offset, cause)
+        return damaged(tp, offset, cause, next_offset)
     error = _batch_unreadable(tp, offset, next_offset, str(cause), "Use a version that reads it")
     error.__cause__ = cause
     return error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Generic, TypeVar
@@ -10,7 +11,7 @@ from kip848_client._types import TopicPartition
 from kip848_client.errors import LocalProtocolError
 from kip848_client.records._arrow import record_batch
 from kip848_client.records._columns import Columns, Gathered
-from kip848_client.records._record import Decoding, Headers, Record
+from kip848_client.records._record import Decoding, Headers, Record, is_cancelled, raw_record
 from kip848_client.records._unreadable import not_deserialized
 
 __all__ = ["RecordBatchView"]
@@ -97,8 +98,10 @@ class RecordBatchView(Generic[K, V]):
         for raw in self._made_by(Decoding()):
             try:
                 key, value = await self._decoding.deserialized(raw)
-            except Exception as err:
-                raise not_deserialized(self.tp, raw.offset, err) from err
+            except (Exception, CancelledError) as err:
+                if is_cancelled(err):
+                    raise
+                raise not_deserialized(raw, err) from err
             yield Record(*raw[:5], key, value, *raw[7:])
 
     def _made_by(self, decoding: Decoding) -> Iterator[Record[Any, Any]]:
@@ -107,17 +110,15 @@ class RecordBatchView(Generic[K, V]):
         key_of, value_of = decoding.key_deserializer, decoding.value_deserializer
         rows = zip(self.offsets, self.timestamps, self.keys, self.values, self.headers, strict=True)
         for offset, timestamp, key, value, headers in rows:
+            sizes = (None, -1 if key is None else len(key), -1 if value is None else len(value))
+            where = (topic, partition, offset, timestamp, kind)
             try:
                 made_key = key if key_of is None else key_of(key)
                 made_value = value if value_of is None else value_of(value)
-            except Exception as err:
-                raise not_deserialized(self.tp, offset, err) from err
-            key_size = -1 if key is None else len(key)
-            value_size = -1 if value is None else len(value)
-            sizes = (None, key_size, value_size)
-            yield Record(
-                topic, partition, offset, timestamp, kind, made_key, made_value, *sizes, headers
-            )
+            except (Exception, CancelledError) as err:
+                raw = raw_record(self.tp, offset, timestamp, kind, key, value, headers)
+                raise not_deserialized(raw, err) from err
+            yield Record(*where, made_key, made_value, *sizes, headers)
 
     def to_arrow(self) -> Any:
         """A ``pyarrow.RecordBatch`` with the columns and types of Spark's Kafka source: key and

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -459,7 +458,7 @@ def test_a_missing_permission_is_raised_once_each_time_it_is_met() -> None:
     assert it.take(1) == [(0, 0)]
 
 
-@pytest.mark.parametrize("interruption", [KeyboardInterrupt, asyncio.CancelledError])
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, SystemExit])
 def test_an_interruption_loses_nothing_of_the_partitions_before(
     interruption: type[BaseException],
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kip848_client.errors import RecordUnreadable
 from kip848_client.fetching._model import Slice
 from kip848_client.records import (
     Decoding,
@@ -52,21 +53,28 @@ def payload_changed(slice_: Slice, change: Sequence[tuple[int, int]], cut: int) 
 
 
 def taken(slice_: Slice, *, compiled: bool) -> tuple[Records, bool]:
-    """All records there are, and whether bytes were damaged."""
+    """All records there are, and whether bytes were damaged. A record that makes no sense is
+    left out."""
     cursor = replace(slice_.cursor)
     reader = SliceReader(
         replace(slice_, cursor=cursor), Decoding(check_crcs=False, compiled=compiled)
     )
     records: Records = []
-    try:
-        while (record := reader.one()) is not None:
-            assert cursor.consumed == record.offset + 1
-            records.append(record)
-    except RecordsDamaged:
-        with pytest.raises(RecordsDamaged):
-            reader.take()
-        return records, True
-    return records, False
+    while True:
+        try:
+            while (record := reader.one()) is not None:
+                assert cursor.consumed == record.offset + 1
+                records.append(record)
+        except RecordsDamaged:
+            with pytest.raises(RecordsDamaged):
+                reader.take()
+            return records, True
+        except RecordUnreadable as err:
+            with pytest.raises(RecordUnreadable):
+                reader.take()
+            reader.go_back(err.offset + 1, cursor.consumed_epoch)
+            continue
+        return records, False
 
 
 def viewed(slice_: Slice, limit: int, *, compiled: bool) -> tuple[Records, bool]:
@@ -81,6 +89,9 @@ def viewed(slice_: Slice, limit: int, *, compiled: bool) -> tuple[Records, bool]
             reader.fill(gathered)
         except RecordsDamaged:
             return records, True
+        except RecordUnreadable as err:
+            reader.go_back(err.offset + 1, cursor.consumed_epoch)
+            continue
         if not len(gathered):
             return records, False
         view: RecordBatchView[Any, Any] = RecordBatchView(TP, gathered, decoding)

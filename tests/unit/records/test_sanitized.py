@@ -15,7 +15,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = ROOT / "src" / "kip848_client" / "records" / "_extension"
 FLAGS = ["-g", "-O1", "-fPIC", "-shared", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
-PLAYED = ["test_damaged_batches.py", "test_interruptions.py", "test_header_names.py"]
+PLAYED = [
+    "test_damaged_batches.py",
+    "test_interruptions.py",
+    "test_header_names.py",
+    "test_unreadable_records.py",
+]
 
 RUN = """
 import importlib.util, sys

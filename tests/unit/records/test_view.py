@@ -229,7 +229,7 @@ def test_more_than_a_column_can_have_is_told(
 ) -> None:
     """Nobody has 2 GB to spare for a test; this is what pyarrow does then."""
     listed = ListColumns()
-    listed.add(decoded(batch(ROWS[:1])), 10)
+    listed.add(next(decoded(batch(ROWS[:1]))), 10)
     array = pa.array
     with monkeypatch.context() as patch:
         patch.setattr(pa, "array", lambda rows, kind: pa.chunked_array([array(rows, kind)] * 2))

@@ -11,7 +11,7 @@
 static char *argument_names[] = {
     "data", "start", "end", "records", "base_offset", "next_offset", "timestamp",
     "log_append_time", "position", "cursor", "epoch", "topic", "partition", "record_type",
-    "key_deserializer", "value_deserializer", "refused", "broken", NULL};
+    "key_deserializer", "value_deserializer", "refused", "odd", "broken", NULL};
 
 /* The references are borrowed. */
 static int
@@ -19,11 +19,11 @@ read_arguments(Batch *given, PyObject *args, PyObject *kwargs)
 {
     Py_ssize_t start, end;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "SnnLLLLpLOOOOO!OOOO", argument_names, &given->data, &start, &end,
+            args, kwargs, "SnnLLLLpLOOOOO!OOOOO", argument_names, &given->data, &start, &end,
             &given->left, &given->base_offset, &given->next_offset, &given->timestamp,
             &given->log_append_time, &given->position, &given->cursor, &given->epoch, &given->topic,
             &given->partition, &PyType_Type, &given->record_type, &given->key_deserializer,
-            &given->value_deserializer, &given->refused, &given->broken)) {
+            &given->value_deserializer, &given->refused, &given->odd, &given->broken)) {
         return -1;
     }
     if (start < 0 || end < start || end > PyBytes_GET_SIZE(given->data)) {
@@ -42,6 +42,7 @@ read_arguments(Batch *given, PyObject *args, PyObject *kwargs)
     given->start = bytes + start;
     given->at = bytes + start;
     given->end = bytes + end;
+    given->place = given->base_offset;
     return 0;
 }
 
@@ -73,6 +74,7 @@ batch_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     Py_INCREF(self->key_deserializer);
     Py_INCREF(self->value_deserializer);
     Py_INCREF(self->refused);
+    Py_INCREF(self->odd);
     Py_INCREF(self->broken);
     return (PyObject *)self;
 }
@@ -85,6 +87,7 @@ batch_traverse(Batch *self, visitproc visit, void *arg)
     Py_VISIT(self->key_deserializer);
     Py_VISIT(self->value_deserializer);
     Py_VISIT(self->refused);
+    Py_VISIT(self->odd);
     Py_VISIT(self->broken);
     return 0;
 }
@@ -100,6 +103,7 @@ batch_clear(Batch *self)
     Py_CLEAR(self->key_deserializer);
     Py_CLEAR(self->value_deserializer);
     Py_CLEAR(self->refused);
+    Py_CLEAR(self->odd);
     Py_CLEAR(self->broken);
     return 0;
 }
@@ -128,6 +132,30 @@ raise_broken(Batch *self, const char *why)
         return;
     }
     PyObject *result = PyObject_CallFunction(self->broken, "s", why);
+    Py_XDECREF(result); /* it has raised */
+    if (!PyErr_Occurred()) {
+        PyErr_SetString(PyExc_ValueError, why);
+    }
+}
+
+void
+raise_odd(Batch *self, const Parsed *parsed, const char *why)
+{
+    if (self->odd == NULL) {
+        PyErr_SetString(PyExc_ValueError, why);
+        return;
+    }
+    Parsed at_its_place = *parsed;
+    at_its_place.offset = self->place;
+    PyObject *record =
+        parsed->fields_known ? raw_record(self, &at_its_place) : Py_NewRef(Py_None);
+    if (record == NULL) {
+        return;
+    }
+    const char *data = (const char *)self->at;
+    PyObject *result = PyObject_CallFunction(self->odd, "Lsy#O", self->place, why, data,
+                                             parsed->end - self->at, record);
+    Py_DECREF(record);
     Py_XDECREF(result); /* it has raised */
     if (!PyErr_Occurred()) {
         PyErr_SetString(PyExc_ValueError, why);

@@ -15,6 +15,7 @@ typedef struct {
     long long next_offset;
     long long timestamp; /* what deltas are added to; or, with log_append_time, all there is */
     long long position;  /* records before it are not handed out */
+    long long place;     /* after the records that were passed: where one that is refused is */
     int log_append_time;
     int epoch_told;
     int busy; /* what others have written runs: a deserializer */
@@ -26,7 +27,8 @@ typedef struct {
     PyObject *record_type;
     PyObject *key_deserializer; /* or None */
     PyObject *value_deserializer;
-    PyObject *refused; /* raises for an offset and what a deserializer raised */
+    PyObject *refused; /* raises for a Record of bytes and what a deserializer raised */
+    PyObject *odd;     /* raises for a record that is no good: see raise_odd */
     PyObject *broken;  /* raises for a text that says what is wrong with the bytes */
     PyObject *last_timestamp; /* neighbours often share it */
     int64_t last_timestamp_value;
@@ -34,10 +36,16 @@ typedef struct {
 
 INTERNAL PyTypeObject BatchType;
 /* Made once. */
-INTERNAL PyObject *consumed_name, *consumed_epoch_name, *no_headers;
+INTERNAL PyObject *consumed_name, *consumed_epoch_name, *no_headers, *cancelled_error;
 
 /* Raise what an application sees of bytes that are no records. */
 INTERNAL void raise_broken(Batch *self, const char *why);
+
+/* The same of one record: its place, why, all its bytes, and a Record if its fields are known. */
+INTERNAL void raise_odd(Batch *self, const Parsed *parsed, const char *why);
+
+/* A Record whose key and value are bytes. */
+INTERNAL PyObject *raw_record(Batch *self, const Parsed *parsed);
 
 /* Whether a deserializer asks for the record that it is to deserialize, or those after it: that is
  * an error of its own, and then set. */
@@ -46,8 +54,8 @@ INTERNAL int is_busy(const Batch *self);
 /* next(batch): a Record. */
 INTERNAL PyObject *batch_next(Batch *self);
 
-/* batch.scan(columns, limit): add at most `limit` records to columns. How many; bytes that are no
- * records raise only when there are none before them. What raises has added nothing. */
+/* batch.scan(columns, limit): add at most `limit` records to columns. How many; a record that is no
+ * good raises only when there is none before it. What raises has added nothing. */
 INTERNAL PyObject *batch_scan(Batch *self, PyObject *args);
 
 /* The record at `at` with its own timestamp and offset, and where it ends. */
@@ -63,27 +71,51 @@ parse(const Batch *self, const unsigned char *at, Parsed *parsed, const char **w
                             ? self->timestamp
                             : (int64_t)((uint64_t)self->timestamp + (uint64_t)parsed->timestamp);
     parsed->offset = (int64_t)((uint64_t)self->base_offset + (uint64_t)parsed->offset);
-    *why = "a record has an offset beyond its batch";
-    return parsed->offset < self->next_offset ? at : NULL;
+    if (parsed->offset >= self->next_offset) {
+        *why = "the offset that it says is beyond its batch";
+        parsed->fields_known = 1;
+        return NULL;
+    }
+    return at;
 }
 
-/* The next record that is to be handed out. 1: there is one; 0: the end; -1: the bytes are none. */
-static inline int
+/* FOUND: `end` is where it ends. ODD: there is one, and it is no good. */
+typedef enum { FOUND, END, ODD, BROKEN } Next;
+
+/* The record before `end` is behind us. */
+static inline void
+pass(Batch *self, const unsigned char *end, int64_t offset)
+{
+    self->at = end;
+    self->left--;
+    if (offset >= self->place && offset < self->next_offset) {
+        self->place = offset + 1;
+    }
+}
+
+/* The next record that is to be handed out. */
+static inline Next
 find_next(Batch *self, Parsed *parsed, const unsigned char **end, const char **why)
 {
     while (self->left > 0) {
         *end = parse(self, self->at, parsed, why);
         if (*end == NULL) {
-            return -1;
+            if (parsed->end == NULL) {
+                return BROKEN;
+            }
+            if (self->place >= self->position && self->place < self->next_offset) {
+                return ODD;
+            }
+            pass(self, parsed->end, self->place);
+            continue;
         }
         if (parsed->offset >= self->position) {
-            return 1;
+            return FOUND;
         }
-        self->at = *end;
-        self->left--;
+        pass(self, *end, parsed->offset);
     }
     *why = "there are bytes after the last record";
-    return self->at == self->end ? 0 : -1;
+    return self->at == self->end ? END : BROKEN;
 }
 
 /* What is before `position` was handed out. */

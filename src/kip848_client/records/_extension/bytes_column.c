@@ -24,6 +24,19 @@ bytes_column_free(BytesColumn *column)
     Py_XDECREF(column->nulls.bytes);
 }
 
+int
+bytes_column_add_replaced(BytesColumn *column, Bytes bytes)
+{
+    if (array_reserve(&column->ends, sizeof(int32_t)) < 0 ||
+        array_reserve(&column->data, bytes.length * REPLACEMENT_BYTES) < 0) {
+        return -1;
+    }
+    column->data.used += write_replaced(bytes, array_end(&column->data));
+    array_put_int32(&column->ends, (int32_t)column->data.used);
+    column->count++;
+    return 0;
+}
+
 void
 bytes_column_cut(BytesColumn *column, Py_ssize_t count)
 {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "array.h"
-#include "wire.h"
+#include "text.h"
 
 typedef struct {
     Array data;
@@ -25,6 +25,9 @@ INTERNAL PyObject *bytes_column_list(const BytesColumn *column);
 
 /* (count, nulls, bitmap or None, ends, data), as Arrow wants it. */
 INTERNAL PyObject *bytes_column_buffers(const BytesColumn *column);
+
+/* Add bytes that are not UTF-8 as text that is: see text.h. */
+INTERNAL int bytes_column_add_replaced(BytesColumn *column, Bytes bytes);
 
 static inline int
 bytes_column_add(BytesColumn *column, Bytes bytes)

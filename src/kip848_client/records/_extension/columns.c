@@ -79,6 +79,12 @@ columns_reserve(Columns *self, Py_ssize_t rows)
     return 0;
 }
 
+static int
+add_name(BytesColumn *names, Bytes name)
+{
+    return is_text(name) ? bytes_column_add(names, name) : bytes_column_add_replaced(names, name);
+}
+
 int
 columns_add_headers(Columns *self, const Parsed *parsed, const unsigned char *end)
 {
@@ -86,7 +92,7 @@ columns_add_headers(Columns *self, const Parsed *parsed, const unsigned char *en
     for (Py_ssize_t i = 0; i < parsed->header_count; i++) {
         Bytes key = {at, 0}, value = {at, 0};
         at = read_header(at, end, &key, &value);
-        if (bytes_column_add(&self->header_names, key) < 0 ||
+        if (add_name(&self->header_names, key) < 0 ||
             bytes_column_add(&self->header_values, value) < 0) {
             return -1;
         }
@@ -183,8 +189,18 @@ columns_rows_with_headers(Columns *self, PyObject *Py_UNUSED(ignored))
     return bitmap;
 }
 
-/* The timestamps in microseconds. As unsigned: what is beyond them wraps, as Arrow's own cast
- * does. */
+static PyObject *
+bitmap_of_ones(Py_ssize_t bits)
+{
+    PyObject *bitmap = PyBytes_FromStringAndSize(NULL, (bits + 7) / 8);
+    if (bitmap != NULL) {
+        memset(PyBytes_AS_STRING(bitmap), 0xff, (bits + 7) / 8);
+    }
+    return bitmap;
+}
+
+/* (nulls, bitmap or None, timestamps in microseconds). One that microseconds cannot say is null:
+ * another number would be another time. */
 static PyObject *
 columns_microseconds(Columns *self, PyObject *Py_UNUSED(ignored))
 {
@@ -194,13 +210,28 @@ columns_microseconds(Columns *self, PyObject *Py_UNUSED(ignored))
     }
     const char *from = PyByteArray_AS_STRING(self->timestamps.bytes);
     char *to = PyBytes_AS_STRING(made);
+    PyObject *bitmap = NULL;
+    Py_ssize_t nulls = 0;
     for (Py_ssize_t row = 0; row < self->rows; row++) {
-        uint64_t value;
+        int64_t value;
         memcpy(&value, from + row * sizeof value, sizeof value);
+        if (value > INT64_MAX / 1000 || value < INT64_MIN / 1000) {
+            if (bitmap == NULL && (bitmap = bitmap_of_ones(self->rows)) == NULL) {
+                Py_DECREF(made);
+                return NULL;
+            }
+            ((unsigned char *)PyBytes_AS_STRING(bitmap))[row / 8] &=
+                (unsigned char)~(1u << (row % 8));
+            nulls++;
+            value = 0;
+        }
         value *= 1000;
         memcpy(to + row * sizeof value, &value, sizeof value);
     }
-    return made;
+    if (bitmap == NULL) {
+        bitmap = Py_NewRef(Py_None);
+    }
+    return Py_BuildValue("nNN", nulls, bitmap, made);
 }
 
 static PyObject *

@@ -8,9 +8,9 @@
 #include "batch.h"
 #include "columns.h"
 
-#define EDITION 3 /* grows with every change that _scanned.py sees; it refuses another one */
+#define EDITION 4 /* grows with every change that _scanned.py sees; it refuses another one */
 
-PyObject *consumed_name, *consumed_epoch_name, *no_headers;
+PyObject *consumed_name, *consumed_epoch_name, *no_headers, *cancelled_error;
 
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT,
@@ -24,9 +24,13 @@ PyInit__scan(void)
     consumed_name = PyUnicode_InternFromString("consumed");
     consumed_epoch_name = PyUnicode_InternFromString("consumed_epoch");
     no_headers = PyTuple_New(0);
+    PyObject *asyncio = PyImport_ImportModule("asyncio.exceptions");
+    cancelled_error =
+        asyncio == NULL ? NULL : PyObject_GetAttrString(asyncio, "CancelledError");
+    Py_XDECREF(asyncio);
     PyObject *made = PyModule_Create(&module);
     if (consumed_name == NULL || consumed_epoch_name == NULL || no_headers == NULL ||
-        made == NULL || PyModule_AddType(made, &ColumnsType) < 0 ||
+        cancelled_error == NULL || made == NULL || PyModule_AddType(made, &ColumnsType) < 0 ||
         PyModule_AddType(made, &BatchType) < 0 ||
         PyModule_AddIntConstant(made, "EDITION", EDITION) < 0) {
         Py_XDECREF(made);

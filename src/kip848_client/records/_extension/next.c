@@ -13,6 +13,13 @@ object_of(Bytes bytes)
     return PyBytes_FromStringAndSize((const char *)bytes.at, bytes.length);
 }
 
+static PyObject *
+text_of(Bytes bytes)
+{
+    return is_text(bytes) ? PyUnicode_DecodeUTF8((const char *)bytes.at, bytes.length, NULL)
+                          : replaced_text(bytes);
+}
+
 /* A tuple of (str, bytes or None) pairs, of headers that were looked at before. */
 static PyObject *
 headers_of(const unsigned char *at, const unsigned char *end, Py_ssize_t count)
@@ -35,7 +42,7 @@ headers_of(const unsigned char *at, const unsigned char *end, Py_ssize_t count)
         }
         PyObject_GC_UnTrack(pair);
         PyTuple_SET_ITEM(headers, i, pair);
-        PyObject *name = PyUnicode_DecodeUTF8((const char *)key.at, key.length, NULL);
+        PyObject *name = text_of(key);
         if (name == NULL) {
             goto failed;
         }
@@ -52,11 +59,20 @@ failed:
     return NULL;
 }
 
+/* Whether asyncio.CancelledError was raised. Nobody can cancel the task within a deserializer that
+ * is not awaited: so it is an error like any other. */
+static int
+is_cancellation(void)
+{
+    return cancelled_error != NULL && PyErr_ExceptionMatches(cancelled_error);
+}
+
 /* A deserializer has raised: an error of its own becomes ours, an interruption stays one. */
 static void
-raise_refused(Batch *self, int64_t offset)
+raise_refused(Batch *self, const Parsed *parsed)
 {
-    if (!PyErr_ExceptionMatches(PyExc_Exception) || self->refused == NULL) {
+    int is_error = PyErr_ExceptionMatches(PyExc_Exception) || is_cancellation();
+    if (!is_error || self->refused == NULL) {
         return;
     }
     PyObject *type, *value, *trace;
@@ -65,7 +81,10 @@ raise_refused(Batch *self, int64_t offset)
     if (trace != NULL) {
         PyException_SetTraceback(value, trace);
     }
-    PyObject *result = PyObject_CallFunction(self->refused, "LO", (long long)offset, value);
+    PyObject *record = raw_record(self, parsed);
+    PyObject *result =
+        record == NULL ? NULL : PyObject_CallFunctionObjArgs(self->refused, record, value, NULL);
+    Py_XDECREF(record);
     Py_XDECREF(result);
     if (!PyErr_Occurred()) {
         PyErr_SetObject(type, value);
@@ -77,7 +96,7 @@ raise_refused(Batch *self, int64_t offset)
 
 /* A key or a value as the application sees it. */
 static PyObject *
-deserialized(Batch *self, PyObject *deserializer, Bytes bytes, int64_t offset)
+deserialized(Batch *self, PyObject *deserializer, Bytes bytes, const Parsed *parsed)
 {
     PyObject *raw = object_of(bytes);
     if (deserializer == Py_None || deserializer == NULL || raw == NULL) {
@@ -86,7 +105,7 @@ deserialized(Batch *self, PyObject *deserializer, Bytes bytes, int64_t offset)
     PyObject *made = PyObject_CallOneArg(deserializer, raw);
     Py_DECREF(raw);
     if (made == NULL) {
-        raise_refused(self, offset);
+        raise_refused(self, parsed);
     }
     return made;
 }
@@ -105,35 +124,29 @@ timestamp_object(Batch *self, int64_t value)
     return Py_NewRef(self->last_timestamp);
 }
 
-/* A Record. Kafka's own fields hold no objects that could lead back to it, so it is kept from the
- * garbage collector, as Python does with plain tuples of such objects: in a large process looking
- * at the records that are kept would take ten times as long as making them. */
+/* A Record of a key and a value, of which it takes the references, also where there is none.
+ * Kafka's own fields hold no objects that could lead back to it, so it is kept from the garbage
+ * collector, as Python does with plain tuples of such objects: in a large process looking at the
+ * records that are kept would take ten times as long as making them. */
 static PyObject *
-make_record(Batch *self, const Parsed *parsed, const unsigned char *end)
+record_of(Batch *self, const Parsed *parsed, const unsigned char *end, PyObject *key,
+          PyObject *value)
 {
     PyTypeObject *type = (PyTypeObject *)self->record_type;
-    /* deserializers and, as headers are made, the garbage collector run what others have written:
-     * before there is a record that is not whole */
-    PyObject *key = deserialized(self, self->key_deserializer, parsed->key, parsed->offset);
-    if (key == NULL) {
-        return NULL;
+    PyObject *headers = NULL, *record = NULL;
+    if (key != NULL && value != NULL) {
+        headers = parsed->header_count == 0
+                      ? Py_NewRef(no_headers)
+                      : headers_of(parsed->headers, end, parsed->header_count);
+        record = headers == NULL ? NULL : type->tp_alloc(type, FIELDS);
     }
-    PyObject *value = deserialized(self, self->value_deserializer, parsed->value, parsed->offset);
-    if (value == NULL) {
-        Py_DECREF(key);
-        return NULL;
-    }
-    int plain = !PyObject_IS_GC(key) && !PyObject_IS_GC(value);
-    PyObject *headers = parsed->header_count == 0
-                            ? Py_NewRef(no_headers)
-                            : headers_of(parsed->headers, end, parsed->header_count);
-    PyObject *record = headers == NULL ? NULL : type->tp_alloc(type, FIELDS);
     if (record == NULL) {
-        Py_DECREF(key);
-        Py_DECREF(value);
+        Py_XDECREF(key);
+        Py_XDECREF(value);
         Py_XDECREF(headers);
         return NULL;
     }
+    int plain = !PyObject_IS_GC(key) && !PyObject_IS_GC(value);
     PyTuple_SET_ITEM(record, 0, Py_NewRef(self->topic));
     PyTuple_SET_ITEM(record, 1, Py_NewRef(self->partition));
     PyTuple_SET_ITEM(record, 2, PyLong_FromLongLong(parsed->offset));
@@ -156,6 +169,25 @@ make_record(Batch *self, const Parsed *parsed, const unsigned char *end)
 }
 
 PyObject *
+raw_record(Batch *self, const Parsed *parsed)
+{
+    PyObject *key = object_of(parsed->key);
+    PyObject *value = key == NULL ? NULL : object_of(parsed->value);
+    return record_of(self, parsed, parsed->end, key, value);
+}
+
+/* Deserializers and, as headers are made, the garbage collector run what others have written:
+ * before there is a record that is not whole. */
+static PyObject *
+make_record(Batch *self, const Parsed *parsed, const unsigned char *end)
+{
+    PyObject *key = deserialized(self, self->key_deserializer, parsed->key, parsed);
+    PyObject *value =
+        key == NULL ? NULL : deserialized(self, self->value_deserializer, parsed->value, parsed);
+    return record_of(self, parsed, end, key, value);
+}
+
+PyObject *
 batch_next(Batch *self)
 {
     Parsed parsed;
@@ -165,12 +197,17 @@ batch_next(Batch *self)
         return NULL;
     }
     switch (find_next(self, &parsed, &end, &why)) {
-    case 0:
+    case END:
         return NULL;
-    case -1:
+    case BROKEN:
         raise_broken(self, why);
         return NULL;
-    default:
+    case ODD:
+        self->busy = 1;
+        raise_odd(self, &parsed, why);
+        self->busy = 0;
+        return NULL;
+    case FOUND:
         break;
     }
     self->busy = 1;
@@ -183,8 +220,7 @@ batch_next(Batch *self)
         Py_DECREF(record);
         return NULL;
     }
-    self->at = end;
-    self->left--;
+    pass(self, end, parsed.offset);
     self->position = parsed.offset + 1;
     return record;
 }

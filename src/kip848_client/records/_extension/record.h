@@ -20,27 +20,37 @@ typedef struct {
     Bytes value;
     Py_ssize_t header_count;
     const unsigned char *headers;
+    /* Of a record that was refused: */
+    const unsigned char *end; /* where it ends; NULL where that is not known */
+    int fields_known;         /* all of the above are */
 } Parsed;
 
-/* Where the record at `at` ends; NULL with `why` set when there is none. Its timestamp and offset
- * are what its batch adds its own to. */
+/* Where the record at `at` ends; NULL with `why` set where its fields cannot be told apart. Its
+ * timestamp and offset are what its batch adds its own to.
+ *
+ * Taken is what Java's consumer takes: any attributes, of which none are in use, lengths below -1,
+ * numbers in more bytes than they need, and header names that are not UTF-8. */
 static inline const unsigned char *
 read_record(const unsigned char *at, const unsigned char *batch_end, Parsed *parsed,
             const char **why)
 {
-    int64_t length, timestamp, offset, count; /* not in `parsed`: they stay in registers */
+    int64_t timestamp; /* not in `parsed`: they stay in registers */
+    int32_t length, offset, count;
     at = read_varint(at, batch_end, &length);
+    parsed->fields_known = 0;
     *why = "a record is longer than its batch";
     if (at == NULL || length < 0 || length > batch_end - at) {
+        parsed->end = NULL;
         return NULL;
     }
     const unsigned char *end = at + length;
-    *why = "a field of a record does not fit into it";
-    /* attributes: none are in use, and the codec takes a varint */
-    if (at == end || *at++ >= 0x80) {
+    parsed->end = end;
+    *why = "a field of the record does not fit into it";
+    if (at == end) {
         return NULL;
     }
-    if ((at = read_varint(at, end, &timestamp)) == NULL ||
+    at++; /* attributes */
+    if ((at = read_varlong(at, end, &timestamp)) == NULL ||
         (at = read_varint(at, end, &offset)) == NULL ||
         (at = read_bytes(at, end, &parsed->key)) == NULL ||
         (at = read_bytes(at, end, &parsed->value)) == NULL ||
@@ -52,18 +62,14 @@ read_record(const unsigned char *at, const unsigned char *batch_end, Parsed *par
     }
     parsed->timestamp = timestamp;
     parsed->offset = offset;
-    parsed->header_count = (Py_ssize_t)count;
+    parsed->header_count = count;
     parsed->headers = at;
-    for (Py_ssize_t i = 0; i < count; i++) {
+    for (int32_t i = 0; i < count; i++) {
         Bytes key, value;
         if ((at = read_header(at, end, &key, &value)) == NULL) {
             return NULL;
         }
-        if (!is_text(key)) {
-            *why = "the key of a header is no UTF-8";
-            return NULL;
-        }
     }
-    *why = "a record is longer than its fields";
+    *why = "the record is longer than its fields";
     return at == end ? at : NULL;
 }

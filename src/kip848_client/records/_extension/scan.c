@@ -32,19 +32,22 @@ add_records(Batch *self, Columns *columns, Py_ssize_t limit)
         Parsed parsed;
         const unsigned char *end;
         const char *why;
-        int found = find_next(self, &parsed, &end, &why);
-        if (found == 0 || (found < 0 && count > 0)) {
+        Next next = find_next(self, &parsed, &end, &why);
+        if (next == END || (next != FOUND && count > 0)) {
             break;
         }
-        if (found < 0) {
+        if (next == ODD) {
+            raise_odd(self, &parsed, why);
+            return -1;
+        }
+        if (next == BROKEN) {
             raise_broken(self, why);
             return -1;
         }
         if (columns_add(columns, &parsed, end) < 0) {
             return -1;
         }
-        self->at = end;
-        self->left--;
+        pass(self, end, parsed.offset);
         self->position = parsed.offset + 1;
         count++;
     }
@@ -64,7 +67,7 @@ batch_scan(Batch *self, PyObject *args)
         return NULL;
     }
     const unsigned char *at = self->at;
-    long long left = self->left, position = self->position;
+    long long left = self->left, position = self->position, place = self->place;
     Py_ssize_t rows = columns->rows, headers = columns->header_names.count;
     Py_ssize_t count = add_records(self, columns, limit);
     PyObject *added = count < 0 ? NULL : PyLong_FromSsize_t(count);
@@ -73,6 +76,7 @@ batch_scan(Batch *self, PyObject *args)
         self->at = at;
         self->left = left;
         self->position = position;
+        self->place = place;
         columns_cut(columns, rows, headers);
         return NULL;
     }

@@ -1,0 +1,267 @@
+"""Records that no careful producer writes: brokers take them, and all our ways of reading hand out
+what Java's consumer does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import aiokafka
+import anyio.to_thread
+import pytest
+
+from kip848_client import (
+    Admin,
+    Consumer,
+    ExactlyOnceProcessor,
+    Producer,
+    ProducerRecord,
+    RecordUnreadable,
+)
+from kip848_client.admin import NewTopic
+from kip848_client.aiokafka import AIOKafkaConsumer
+from kip848_client.error_codes import ErrorCode
+from kip848_client.records._paths import PATHS
+from kip848_client.wire.messages.produce import (
+    ProduceRequest,
+    ProduceRequestPartitionProduceData,
+    ProduceRequestTopicProduceData,
+)
+from tests.integration.cluster import Cluster
+from tests.support.odd_records import (
+    TAKEN,
+    Read,
+    field,
+    raw_batch,
+    raw_record,
+    read_by_java,
+    varint,
+)
+from tests.support.pytest_kafka import skip_without_kafka
+
+pytestmark = pytest.mark.asyncio
+
+ANY_TIME = str((1 << 63) - 1)
+COUNT = sum(odd.read * (1 + odd.compressible) for odd in TAKEN.values())
+
+
+async def topic_for_any_time(cluster: Cluster, name: str) -> str:
+    topic = cluster.unique(name)
+    limits = {f"message.timestamp.{side}.max.ms": ANY_TIME for side in ("before", "after")}
+    async with Admin(bootstrap_servers=cluster.bootstrap) as admin:
+        await admin.create_topics([NewTopic(topic, 1, 1, configs=tuple(limits.items()))])
+    await cluster.await_assignable(topic, 1)
+    return topic
+
+
+async def answer_to(cluster: Cluster, topic: str, batch: bytes) -> int:
+    """The error code of a Produce."""
+    part = ProduceRequestPartitionProduceData(index=0, records=batch)
+    data = ProduceRequestTopicProduceData(name=topic, partition_data=(part,))
+    request = ProduceRequest(acks=-1, timeout_ms=9000, topic_data=(data,))
+    answer = await cluster.ask(request, (9, 9))
+    code: int = answer.responses[0].partition_responses[0].error_code
+    return code
+
+
+async def odd_topic(cluster: Cluster, name: str) -> str:
+    topic = await topic_for_any_time(cluster, name)
+    for what, odd in TAKEN.items():
+        for codec in (0, 1) if odd.compressible else (0,):
+            batch = raw_batch(odd.payload, 3, codec=codec)
+            assert await answer_to(cluster, topic, batch) == 0, what
+    return topic
+
+
+# -- ways of reading ------------------------------------------------------------------------------
+
+
+def read(record: Any) -> Read:
+    headers = tuple((name, content) for name, content in record.headers)
+    times = record.timestamp, record.timestamp_type
+    return Read(record.offset, *times, record.key, record.value, headers)
+
+
+async def one_by_one(consumer: Any) -> list[Read]:
+    return [read(await consumer.getone())]
+
+
+async def in_a_loop(consumer: Any) -> list[Read]:
+    found: list[Read] = []
+    async for record in consumer:
+        found.append(read(record))
+        if len(found) == COUNT:
+            break
+    return found
+
+
+async def in_lists(consumer: Any) -> list[Read]:
+    taken = await consumer.getmany(timeout_ms=1000)
+    return [read(each) for records in taken.values() for each in records]
+
+
+async def in_views(consumer: Any) -> list[Read]:
+    taken = await consumer.getbatches(timeout_ms=1000)
+    return [read(each) for view in taken.values() for each in view.records()]
+
+
+async def in_arrow(consumer: Any) -> list[Read]:
+    found: list[Read] = []
+    for view in (await consumer.getbatches(timeout_ms=1000)).values():
+        batch = view.to_arrow()
+        batch.validate(full=True)
+        for row, at_ms in zip(
+            batch.drop_columns("timestamp").to_pylist(), view.timestamps, strict=True
+        ):
+            headers = tuple((each["key"], each["value"]) for each in row["headers"] or ())
+            fields = row["timestampType"], row["key"], row["value"]
+            found.append(Read(row["offset"], at_ms, *fields, headers))
+    return found
+
+
+WAYS: dict[str, Callable[[Any], Awaitable[list[Read]]]] = {
+    "one by one": one_by_one,
+    "in a loop": in_a_loop,
+    "in lists": in_lists,
+    "in views": in_views,
+    "in Arrow": in_arrow,
+}
+
+
+async def all_by(consumer: Any, way: Callable[[Any], Awaitable[list[Read]]]) -> list[Read]:
+    found: list[Read] = []
+    async with asyncio.timeout(30):
+        while len(found) < COUNT:
+            found += await way(consumer)
+    return found
+
+
+async def by_the_swap(cluster: Cluster, topic: str) -> list[Read]:
+    swapped = AIOKafkaConsumer(
+        bootstrap_servers=cluster.bootstrap, auto_offset_reset="earliest", group_id=None
+    )
+    await swapped.start()
+    try:
+        swapped.assign([aiokafka.TopicPartition(topic, 0)])
+        return await all_by(swapped, in_lists)
+    finally:
+        await swapped.stop()
+
+
+@pytest.mark.parametrize("compiled", PATHS)
+async def test_every_way_hands_out_what_java_does(
+    cluster: Cluster, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not compiled:
+        monkeypatch.delitem(PATHS, True, raising=False)
+    topic = await odd_topic(cluster, f"odd-{compiled}".lower())
+    found: dict[str, list[Read]] = {}
+    for name, way in WAYS.items():
+        settings: Any = {"bootstrap_servers": cluster.bootstrap, "auto_offset_reset": "earliest"}
+        async with Consumer[Any, Any](**settings) as consumer:
+            consumer.assign([(topic, 0)])
+            found[name] = await all_by(consumer, way)
+    found["the swap"] = await by_the_swap(cluster, topic)
+    if cluster.kind != "mock":
+        with skip_without_kafka():
+            found["Java"] = await anyio.to_thread.run_sync(
+                read_by_java, cluster.kind, cluster.bootstrap, topic
+            )
+    wanted = found["in lists"]
+    assert len(wanted) == COUNT
+    assert {"caf\ufffd", "a\ufffdb"} <= {name for each in wanted for name, _ in each.headers}
+    assert {name: each for name, each in found.items() if each != wanted} == {}
+
+
+async def test_a_processor_goes_on_behind_a_name_that_is_not_utf_8(cluster: Cluster) -> None:
+    topic = await topic_for_any_time(cluster, "odd-in")
+    out, dead = cluster.unique("odd-out"), cluster.unique("odd-dead")
+    for name in (out, dead):
+        await cluster.create_topic(name, 1)
+    rows = [
+        raw_record(
+            at, field(b"%d" % at), headers=[field(b"caf\xe9") + field(b"x")] if at == 1 else ()
+        )
+        for at in range(3)
+    ]
+    assert await answer_to(cluster, topic, raw_batch(b"".join(rows), 3)) == 0
+    at = {"bootstrap_servers": cluster.bootstrap}
+    seen: list[tuple[str, ...]] = []
+    processor: Any
+
+    def function(record: Any) -> ProducerRecord:
+        seen.append(tuple(name for name, _ in record.headers))
+        if record.value == b"1":
+            raise ValueError("a dead letter")
+        if record.value == b"2":
+            asyncio.get_running_loop().create_task(processor.stop())
+        return ProducerRecord(out, value=record.value)
+
+    processor = ExactlyOnceProcessor(
+        topic,
+        function,
+        dead_letter_topic=dead,
+        consumer=Consumer(
+            group_id=cluster.unique("odd"),
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            isolation_level="read_committed",
+            **at,
+        ),
+        producer=Producer(transactional_id=cluster.unique("odd"), **at),
+    )
+    async with asyncio.timeout(30), processor:
+        await processor.run()
+    assert seen == [(), ("caf\ufffd",), ()]
+    async with (
+        asyncio.timeout(20),
+        Consumer[Any, Any](auto_offset_reset="earliest", **at) as letters,
+    ):
+        letters.assign([(dead, 0)])
+        letter = await letters.getone()
+    assert letter.value == b"1"
+    assert letter.headers[0] == ("caf\ufffd", b"x")
+
+
+@pytest.mark.parametrize("compiled", PATHS)
+async def test_an_offset_beyond_its_batch_can_be_sought_past(
+    cluster: Cluster, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Java's consumer hands it out, and leaves out what others have written behind it."""
+    if not compiled:
+        monkeypatch.delitem(PATHS, True, raising=False)
+    topic = await topic_for_any_time(cluster, f"beyond-{compiled}".lower())
+    values = b"".join(raw_record(delta, field(b"%d" % delta)) for delta in (0, 1 << 20, 2))
+    assert await answer_to(cluster, topic, raw_batch(values, 3)) == 0
+    assert await answer_to(cluster, topic, raw_batch(raw_record(0, field(b"next")), 1)) == 0
+    found: list[Any] = []
+    settings: Any = {"bootstrap_servers": cluster.bootstrap, "auto_offset_reset": "earliest"}
+    async with asyncio.timeout(20), Consumer[Any, Any](**settings) as consumer:
+        consumer.assign([(topic, 0)])
+        while len(found) < 4:
+            try:
+                found.append((await consumer.getone()).value)
+            except RecordUnreadable as err:
+                found.append(err.value)
+                consumer.seek((err.topic, err.partition), err.offset + 1)
+    assert found == [b"0", b"1048576", b"2", b"next"]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        raw_record(0, tail=b"xx"),
+        raw_record(0, header_count=-1),
+        raw_record(0, key=varint(1, 6) + b"k"),
+        raw_record(0, since=varint(1, 11)),
+        raw_record(0, headers=[varint(-1) + field(b"x")]),
+        raw_record(0, varint(99)),
+    ],
+    ids=["padded", "headers -1", "long number", "long time", "no name", "long value"],
+)
+async def test_brokers_refuse_what_makes_no_sense(cluster: Cluster, odd: bytes) -> None:
+    topic = await topic_for_any_time(cluster, f"refused-{len(odd)}-{odd[-1]}")
+    for codec in (0, 1):
+        code = await answer_to(cluster, topic, raw_batch(odd, 1, codec=codec))
+        assert code == ErrorCode.INVALID_RECORD
