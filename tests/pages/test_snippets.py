@@ -15,7 +15,7 @@ from mock_coordinator import MockBroker
 from tests.pages._snippets import PAGES, Until, name_of, play, snippets
 from tests.support.fake_registry import FakeRegistry, fake_registry
 
-TOPICS: Final = {"orders": 3, "invoices": 1, "ledger": 1, "refunds": 1}
+TOPICS: Final = {"orders": 3, "orders-dead": 1, "invoices": 1, "ledger": 1, "refunds": 1}
 COUNT: Final = 3
 
 
@@ -77,7 +77,12 @@ EXPECTED: Final[dict[str, tuple[Snippet, ...]]] = {
     "administer": (Snippet(prints=1, group=True),),
     "come-from-aiokafka": (Snippet(), Snippet(undo=True)),
     "come-from-confluent-kafka": (Snippet(orders=0), Snippet()),
-    "deserialize": (Snippet(prints=1), Snippet(endless=True, prints=COUNT), Snippet(prints=1)),
+    "deserialize": (
+        Snippet(prints=1),
+        Snippet(endless=True, prints=COUNT),
+        Snippet(prints=1),
+        Snippet(endless=True, prints=COUNT, writes=("orders-dead",)),
+    ),
     "exactly-once": (
         Snippet(writes=("invoices", "ledger")),
         Snippet(endless=True, writes=("invoices",)),
