@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kip848_client.admin._asking import Asking
+from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching._core import FetchCore
 from kip848_client.producing._answers import Answers
 from kip848_client.producing._sender import Sender
@@ -20,6 +21,7 @@ from kip848_client.producing._transaction_requests import Requests
 from tests.support.planting import Plant, plant
 from tests.unit.admin import test_leaders as admin_leaders
 from tests.unit.fetching import test_core_replicas as replicas
+from tests.unit.producing import test_answers as answers
 from tests.unit.producing import test_core_transactions as core_transactions
 from tests.unit.producing import test_topics as topics
 from tests.unit.producing import test_transaction_lives as lives
@@ -66,6 +68,39 @@ BUGS = {
         ),
         lives.test_an_abort_ends_what_a_lost_addition_may_have_opened,
         {"what": "partition"},
+    ),
+    "what a refused try may have written is sent under other numbers": Bug(
+        Plant(Answers, "_refused", "            batch.doubt |= may_be_written(code)\n", ""),
+        answers.test_what_a_first_try_may_have_written_is_not_sent_under_other_numbers,
+        {"code": ErrorCode.NOT_LEADER_OR_FOLLOWER, "may_be_there": True},
+    ),
+    "what an answer leaves out is taken for not written": Bug(
+        Plant(
+            Answers,
+            "answered",
+            "                batch.doubt = True\n                self._again",
+            "                self._again",
+        ),
+        answers.test_what_a_first_try_may_have_written_is_not_sent_under_other_numbers,
+        {"code": None, "may_be_there": True},
+    ),
+    "a second harm makes the first one's question forgotten": Bug(
+        Plant(
+            Transactions,
+            "_on_harm",
+            "self._txn.is_asking or reaction is Reaction.ASK",
+            "reaction is Reaction.ASK",
+        ),
+        time_outs.test_another_harm_does_not_end_the_question,
+    ),
+    "a second harm spares the epoch that the first one needs": Bug(
+        Plant(
+            Transactions,
+            "_on_harm",
+            "self._txn.needs_bump or reaction is Reaction.ABORT_AND_BUMP",
+            "reaction is Reaction.ABORT_AND_BUMP",
+        ),
+        time_outs.test_another_harm_does_not_spare_the_epoch,
     ),
     "a topic that was created again is taken to know this producer": Bug(
         Plant(Sender, "_take", "                sequences.acknowledged = -1\n", ""),

@@ -178,6 +178,40 @@ def test_what_the_broker_does_not_mention_is_sent_again() -> None:
     assert h.batch() == first
 
 
+@pytest.mark.parametrize(
+    ("code", "may_be_there"),
+    [
+        (None, True),
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER, True),
+        (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, True),
+        (ErrorCode.NOT_ENOUGH_REPLICAS, False),
+    ],
+)
+def test_what_a_first_try_may_have_written_is_not_sent_under_other_numbers(
+    code: int | None, *, may_be_there: bool
+) -> None:
+    """The second try is refused as out of order: the broker may have forgotten what it has.
+    ``code``: of the first try; ``None``: its answer did not mention the partition."""
+    h = Harness(AT_ONCE)
+    first = h.send("one")
+    if code is None:
+        h.post(ev.ProduceAnswered(h.open.pop().produce, {}))
+    else:
+        h.answer(code)
+    h.advance(1_000)
+    assert h.batch() == first
+    h.answer(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    h.advance(1_000)
+    if not may_be_there:
+        assert h.batch().values == ["one"]
+        assert h.batch() != first, "it has other numbers"
+        return
+    assert not h.open
+    error = h.failed[1]
+    assert isinstance(error, DeliveryTimedOut)
+    assert error.maybe_written
+
+
 def test_an_answer_that_nobody_waits_for_changes_nothing() -> None:
     h = Harness(AT_ONCE)
     h.send("one")

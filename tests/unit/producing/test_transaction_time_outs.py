@@ -188,6 +188,32 @@ def test_asking_does_not_wait_for_the_application(level: int) -> None:
     assert h.is_done(h.begin())
 
 
+def test_another_harm_does_not_end_the_question() -> None:
+    """The coordinator is asked when nothing is on its way, and by then something else failed."""
+    h = Harness(2).begun()
+    for partition in (0, 1):
+        h.record(partition)
+        h.written()
+    h.record(0)
+    h.record(1)
+    h.batch_refused(Reaction.ASK, REFUSED)
+    assert not h.open
+    h.batch_refused(Reaction.ABORT, REFUSED)
+    assert h.asked(do.InitProducerId).producer == ME
+
+
+def test_another_harm_does_not_spare_the_epoch() -> None:
+    h = Harness(1).filled()
+    h.record(1)
+    h.asked(do.AddPartitions)
+    h.answer(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    h.core.batch_failed(h.now, None, Reaction.ABORT, REFUSED)
+    ticket = h.abort()
+    h.answer()
+    assert h.is_done(ticket)
+    assert h.asked(do.InitProducerId).producer == ME
+
+
 def test_a_time_out_is_not_the_reason_where_something_failed_before() -> None:
     h = Harness(2).filled()
     h.record(0)
