@@ -36,7 +36,7 @@ from benchmarks.rebalance.story import CHANGES, Seen, Story
 from benchmarks.timing import machine, say, table
 from tests.support.real_kafka import RealKafka
 
-__all__ = ["main"]
+__all__ = ["bars_of", "main"]
 
 _OURS: Final = "kip848"
 _RIVAL: Final = "confluent-kafka"
@@ -54,6 +54,8 @@ _BROKER: Final = {
 _TIME_BARS: Final = {"from nothing": 0.5, "+1 member": 1.0, "-1 member": 1.0}
 """How long ours may take, over confluent-kafka's time."""
 _DIP_BAR: Final = 0.8
+_SECONDS_BARS: Final = {10: 5.0, 100: 15.0}
+"""Up to so many consumers -> within how many seconds each change has to be over."""
 
 Results = dict[tuple[str, int, str], list[Seen]]
 """Change, members and client -> what was seen in each run."""
@@ -136,13 +138,16 @@ def _table(results: Results, options: argparse.Namespace, what: str, figure: Fig
     return table(headings, rows)
 
 
-def _bars(results: Results, options: argparse.Namespace) -> dict[str, bool]:
+def bars_of(results: Results, consumers: Sequence[int]) -> dict[str, bool]:
     """What was promised -> whether it holds; medians."""
     bars: dict[str, bool] = {}
-    for members, change in itertools.product(options.consumers, CHANGES):
+    for members, change in itertools.product(consumers, CHANGES):
         ours, theirs = ((change, members, client) for client in (_OURS, _RIVAL))
         what = f"{change}, {members} consumers"
         seconds, their_seconds = (_median(results, key, _seconds) for key in (ours, theirs))
+        limit_s = next((bar for most, bar in _SECONDS_BARS.items() if members <= most), None)
+        if seconds and limit_s:
+            bars[f"{what}: < {limit_s:g} s"] = seconds < limit_s
         if seconds and their_seconds and (bar := _TIME_BARS.get(change)):
             bars[f"{what}: <= {bar} x {_RIVAL}'s time"] = seconds <= bar * their_seconds
         pause, their_pause = (_median(results, key, _pause_ms) for key in (ours, theirs))
@@ -202,7 +207,7 @@ def main(argv: list[str] | None = None) -> int:
     say(f"Kafka {options.kafka}, medians of {options.runs} run(s), {machine()}")
     for what, figure in _TABLES.items():
         say(_table(results, options, what, figure) + "\n")
-    bars = _bars(results, options)
+    bars = bars_of(results, options.consumers)
     for bar, met in bars.items():
         say(f"bar: {bar}: {'met' if met else 'MISSED'}")
     return 0 if all(bars.values()) else 1

@@ -28,6 +28,7 @@ __all__ = [
     "ALL_VERSIONS",
     "TOOLS_VERSION",
     "KafkaUnavailableError",
+    "cache_root",
     "chosen_jars",
     "connect_libs",
     "find_java",
@@ -144,7 +145,8 @@ def _failures() -> dict[str, str]:
     return {}
 
 
-def _cache_root() -> Path:
+def cache_root() -> Path:
+    """Where what tests download is kept between runs."""
     base = os.environ.get("XDG_CACHE_HOME")
     root = Path(base) if base else Path.home() / ".cache"
     return root / "kip848-client-tests" / "kafka"
@@ -152,13 +154,13 @@ def _cache_root() -> Path:
 
 def _resolved(folder: str, dependencies: str) -> Path:
     find_java()
-    libs = _cache_root() / folder / "libs"
+    libs = cache_root() / folder / "libs"
     if libs.is_dir():
         return libs
     if folder in _failures():
         raise KafkaUnavailableError(_failures()[folder])
     try:
-        with _locked(_cache_root() / f"{folder}.lock"):
+        with _locked(cache_root() / f"{folder}.lock"):
             if not libs.is_dir():  # another worker may have finished while we waited
                 _run_maven(_POM.format(dependencies=dependencies), libs)
     except (KafkaUnavailableError, OSError) as err:
