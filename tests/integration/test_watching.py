@@ -12,7 +12,6 @@ import pytest
 from kip848_client import (
     ConfigError,
     Consumer,
-    ConsumerClosed,
     MemberState,
     Metrics,
     Producer,
@@ -45,8 +44,7 @@ async def test_a_member_that_is_well_says_so(cluster: Cluster) -> None:
     topic, group = cluster.unique("well"), cluster.unique("well")
     await cluster.create_topic(topic, 2)
     consumer = cluster.consumer(topic, group=group)
-    with pytest.raises(ConsumerClosed):
-        consumer.health()
+    assert str(consumer.health().state) == "NOT_STARTED"
     async with consumer, polling(consumer):
         await consumer.wait_stable(20_000)
         await consumer.wait_assigned(20_000)
@@ -62,8 +60,7 @@ async def test_a_member_that_is_well_says_so(cluster: Cluster) -> None:
         assert health.heartbeat_age_ms is not None
         assert health.heartbeat_age_ms < 10_000
         assert health.unreachable_ms < 10_000
-    with pytest.raises(ConsumerClosed):
-        consumer.health()
+    assert str(consumer.health().state) == "CLOSED"
 
 
 async def test_events_tell_a_rebalance_with_its_epochs(cluster: Cluster) -> None:

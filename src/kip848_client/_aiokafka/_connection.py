@@ -79,6 +79,8 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
     """See the module."""
 
     _security_protocol: str
+    _reader: Any
+    _writer: Any
 
     def __init__(self, host: str, port: int, **options: Any) -> None:
         super().__init__(host, port, **options)
@@ -105,7 +107,8 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
 
     def leave_to_parent(self) -> None:
         """Forget the socket without a word to anybody: this is the child of a fork."""
-        writer, self._writer, self._reader = self._writer, None, None
+        writer: Any = self._writer
+        self._writer = self._reader = None
         if writer is not None:  # a measured one wraps aiokafka's
             getattr(writer, "_writer", writer)._transport = _Gone()
 

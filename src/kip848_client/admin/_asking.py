@@ -5,12 +5,14 @@ answered or the time is over. The rules are in ``_rounds``.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, Final, TypeVar
 
 from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._chance import CHANCE
 from kip848_client._driver._backoff import Backoff
+from kip848_client._driver._waits import Waits
 from kip848_client._ports import ANY_VERSION, Clock, NotSent, VersionLimits
 from kip848_client._types import TopicPartition
 from kip848_client.admin._failures import named
@@ -35,6 +37,8 @@ from kip848_client.wire.messages.metadata import (
 )
 
 __all__ = ["GROUP_KEY", "TRANSACTION_KEY", "Asking", "Send"]
+
+_log = logging.getLogger("kip848_client")
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -120,17 +124,27 @@ class Asking:
         """Ask any broker until one answers. Raises the last error when the time is over; one that
         says no more than that gives way to the one before."""
         failures, before = 0, None
+        waits = Waits()
         while True:
             asked = self._transport.any_broker(request, timeout_ms=self.left_ms(deadline_ms))
             try:
-                return await self._in_time(asked, deadline_ms)
+                answer = await self._in_time(asked, deadline_ms)
             except TransportError as err:
                 failures += 1
+                self._tell(waits, {"a broker that answers": str(err)})
                 if not await self._pause(failures, deadline_ms):
                     if before is not None and isinstance(err, RequestTimedOut):
                         raise before from err
                     raise
                 before = err
+            else:
+                self._tell(waits, {})
+                return answer
+
+    def _tell(self, waits: Waits, found: Mapping[str, str]) -> None:
+        """Log what a call waits for, for more than a second."""
+        for level, line in waits.look(self._clock.now_ms(), found, again=False):
+            _log.log(level, "admin: %s", line)
 
     async def _in_time(self, asked: Awaitable[R], deadline_ms: int) -> R:
         """Wait no longer than is allowed: opening a connection takes time as well."""
@@ -334,6 +348,7 @@ class Asking:
         for each."""
         asked_of: dict[T, int] = {}
         failures = 0
+        waits = Waits()
         while not rounds.is_over:
             missing = rounds.to_find()
             if missing:
@@ -348,6 +363,8 @@ class Asking:
                 for node, targets in asks.items():
                     tasks.create_task(self._put(rounds, ask, node, targets, deadline_ms))
             failures += 1
+            told = {f"an answer about {named(each)}": str(w) for each, w in rounds.waits().items()}
+            self._tell(waits, told)
             if not rounds.is_over and not await self._pause(failures, deadline_ms):
                 rounds.give_up(in_vain)
         return asked_of

@@ -11,6 +11,7 @@ the partition's leader), which has to be found first and may change. The driver 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from itertools import islice
 from typing import Final, Generic, TypeVar
 
 from kip848_client._ports import NotSent
@@ -91,6 +92,12 @@ class Rounds(Generic[T, R]):
     def to_find(self) -> tuple[T, ...]:
         """The targets whose broker is not known."""
         return tuple(target for target, node in self._node_of.items() if node is None)
+
+    def waits(self) -> dict[T, Kip848Error]:
+        """The first target that has no answer yet, and why, as far as that was said. The others
+        wait for the same more often than not, and are not worth a line each."""
+        told = ((target, self._last[target]) for target in self._node_of if target in self._last)
+        return dict(islice(told, 1))
 
     def asks(self) -> dict[int, tuple[T, ...]]:
         """What to ask of whom: node id to targets."""
