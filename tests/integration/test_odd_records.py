@@ -186,7 +186,7 @@ async def test_a_processor_goes_on_behind_a_name_that_is_not_utf_8(cluster: Clus
         for at in range(3)
     ]
     assert await answer_to(cluster, topic, raw_batch(b"".join(rows), 3)) == 0
-    at = {"bootstrap_servers": cluster.bootstrap}
+    at: Any = {"bootstrap_servers": cluster.bootstrap}
     seen: list[tuple[str, ...]] = []
     processor: Any
 

@@ -16,6 +16,7 @@ from kip848_client.client_assignors import PreparedGroup, StickyAssignor
 from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.consumer._listener import call_listener
 from kip848_client.group import ComputeAssignment
+from kip848_client.records._record import raw_record
 from kip848_client.records._unreadable import not_deserialized
 
 TP = TopicPartition("t", 0)
@@ -66,7 +67,8 @@ async def test_of_an_assignor(error: BaseException) -> None:
 
 
 def test_of_a_deserializer() -> None:
-    assert "cannot be read: Mute" in str(not_deserialized(TP, 3, Mute()))
+    raw = raw_record(TP, 3, 0, 0, None, b"", ())
+    assert "cannot be read: Mute" in str(not_deserialized(raw, Mute()))
 
 
 @pytest.mark.parametrize("error", [Mute(), OSError("broken")])
