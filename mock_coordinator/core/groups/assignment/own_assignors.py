@@ -36,6 +36,8 @@ class OwnAssignor:
     def __init__(self, assignor: Assignor) -> None:
         self._assignor: Final = assignor
         self.name: Final = assignor.name
+        self.minimum_version: Final[int] = getattr(assignor, "minimum_version", 0)
+        self.maximum_version: Final[int] = getattr(assignor, "maximum_version", 0)
 
     def assign(self, group: GroupSpec, topics: Mapping[TopicId, TopicMetadata]) -> Assignment:
         """See ``Assignor``. A member that is left out gets nothing."""

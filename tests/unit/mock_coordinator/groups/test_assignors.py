@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from kip848_client._types import TopicId, parse_topic_id
-from kip848_client.assignors import Assignment, AssignorError, GroupSpec, TopicMetadata
+from kip848_client.assignors import Assignment, Assignor, AssignorError, GroupSpec, TopicMetadata
 from kip848_client.errors import ConfigError
 from kip848_client.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -88,7 +88,7 @@ def test_an_assignor_that_is_not_kafkas_is_a_configuration_error() -> None:
         GroupHarness(group_consumer_assignors="com.example.Mine")
 
 
-class _Broken:
+class _Broken(Assignor):
     """An assignor that cannot."""
 
     name = "uniform"

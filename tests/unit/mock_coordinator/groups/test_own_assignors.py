@@ -146,7 +146,9 @@ def test_an_assignor_may_say_its_versions() -> None:
 class NearReplicas(Assignor):
     """Each partition to a member in a rack of its replicas."""
 
-    name = "near"
+    @property
+    def name(self) -> str:
+        return "near"
 
     def __init__(self) -> None:
         self.seen: list[TopicMetadata] = []
