@@ -103,7 +103,10 @@ class _HostTask:
     def _ended(self, host: asyncio.Task[None]) -> None:
         if self._stop.is_set() or host.cancelled():
             return
-        _log.error("the broker has ended", exc_info=host.exception())
+        failure = host.exception()
+        # a full disk is not a bug of the broker, and is told to who leaves: no traceback of it
+        if not isinstance(failure, ExceptionGroup) or failure.split(OSError)[1] is not None:
+            _log.error("the broker has ended", exc_info=failure)
         if not self._owner.done():
             self._cancelled_owner = True
             self._owner.cancel()

@@ -16,6 +16,7 @@ from mock_coordinator.metrics import as_text
 from mock_coordinator.metrics_server import MetricsServer
 from mock_coordinator.mock_cluster import MockCluster
 from mock_coordinator.options import BrokerOptions, CheckedOptions
+from mock_coordinator.storage import DataUnwritable
 
 __all__ = ["serve"]
 
@@ -57,15 +58,25 @@ def serve(
         sys.stderr.write(f"kip848 mock: cannot listen on {where}: {err.strerror or err}\n")
         return 1
     except ExceptionGroup as group:
-        refused, others = group.split(OSError)
+        refused, others = group.split(DataUnwritable)
         if refused is None or others is not None:
             raise
-        sys.stderr.write(f"kip848 mock: the data folder cannot be written: {refused}\n")
+        why = _first(refused)
+        sys.stderr.write(
+            f"kip848 mock: the data folder {why.filename} cannot be written: {why.strerror}; "
+            "what was acknowledged is there when it is started again\n"
+        )
         return 1
     finally:
         broker.close()
         for violation in broker.driver.ownership.violations:
             sys.stderr.write(f"kip848 mock: {visible(str(violation))}\n")
+
+
+def _first(group: ExceptionGroup[DataUnwritable]) -> DataUnwritable:
+    """The broker has one folder, so all of them say the same."""
+    first = group.exceptions[0]
+    return _first(first) if isinstance(first, ExceptionGroup) else first
 
 
 def _metrics_of(broker: MockCluster, host: str, port: int | None) -> MetricsServer | None:

@@ -29,7 +29,7 @@ import crc32c
 from kip848_client.errors import ConfigError
 from mock_coordinator.storage.entries import Entry, read_entries, write_entry
 
-__all__ = ["DataDamaged", "DataFile"]
+__all__ = ["DataDamaged", "DataFile", "DataUnwritable"]
 
 _log: Final = logging.getLogger("mock_coordinator")
 
@@ -39,6 +39,10 @@ _HEAD: Final = struct.Struct(">QII")
 """Length of the content, checksum of these eight bytes, checksum of the content."""
 _LENGTH: Final = struct.Struct(">Q")
 _GROUP_BYTES: Final = 1 << 20
+
+
+class DataUnwritable(OSError):
+    """The data folder takes nothing more: the disk is full, for instance."""
 
 
 class DataDamaged(ConfigError):

@@ -34,7 +34,7 @@ from mock_coordinator.core.outputs import Output, Persist
 from mock_coordinator.core.state.broker import Disk
 from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from mock_coordinator.storage.data_file import DataDamaged, DataFile
+from mock_coordinator.storage.data_file import DataDamaged, DataFile, DataUnwritable
 from mock_coordinator.storage.documents import (
     documents_of,
     old_transactions,
@@ -79,7 +79,7 @@ class Storage:
         self._taken: list[Entry] = []
         self._live_bytes = 0
         self._disk: Disk | None = None
-        self._failure: OSError | None = None
+        self._failure: DataUnwritable | None = None
 
     # --- Starting ---------------------------------------------------------------------------------
 
@@ -222,9 +222,9 @@ class Storage:
     def flush(self) -> None:
         """Write what was taken, as the policy says.
 
-        Raises ``OSError``: then nothing that was taken may be acknowledged, ever. A disk that
-        failed once is not trusted again, because what it holds is not known. After ``close`` it
-        raises ``RuntimeError``.
+        Raises ``DataUnwritable``: then nothing that was taken may be acknowledged, ever. A disk
+        that failed once is not trusted again, because what it holds is not known. After ``close``
+        it raises ``RuntimeError``.
         """
         if self._failure is not None:
             raise self._failure
@@ -233,8 +233,8 @@ class Storage:
         try:
             self._write()
         except OSError as err:
-            self._failure = err
-            raise
+            self._failure = DataUnwritable(err.errno, err.strerror or str(err), str(self._path))
+            raise self._failure from err
 
     def _write(self) -> None:
         if self._taken:

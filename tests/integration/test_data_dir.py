@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -63,6 +64,27 @@ def running(folder: Path, *more: str) -> Generator[subprocess.Popen[str], None, 
     finally:
         process.kill()
         process.communicate(timeout=PATIENCE_S)
+
+
+@pytest.mark.skipif(shutil.which("sh") is None, reason="the shell limits the size of files")
+def test_a_disk_that_is_full_ends_the_broker_with_one_line(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    words = ["-m", "kip848_client", "mock", "--data-dir", str(folder), "--topic", "t:3"]
+    process = subprocess.Popen(
+        ["sh", "-c", 'ulimit -f 100; exec "$@"', "sh", sys.executable, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    writer = Writer(port_of(process), 0, 0)
+    writer.start()
+    _, told = process.communicate(timeout=PATIENCE_S)
+    writer.join()
+    assert process.returncode == 1
+    assert "Traceback" not in told
+    assert "TaskGroup" not in told.splitlines()[-1]
+    said = f"kip848 mock: the data folder {folder} cannot be written: File too large; what was"
+    assert told.splitlines()[-1].startswith(said)
 
 
 def port_of(process: subprocess.Popen[str]) -> int:

@@ -43,7 +43,7 @@ class _Lost(Demo):
     """The demo, with machines that are lost."""
 
     def __init__(self, bootstrap: str, folder: Path, kills: int, seed: int, python: Path) -> None:
-        super().__init__(bootstrap, folder, Path(tempfile.gettempdir()), 1)
+        super().__init__(bootstrap, folder, 1)
         self._driver = Driver(folder / "pipeline.toml", self._heard, folder)
         self._kills = kills
         self._random = random.Random(seed)

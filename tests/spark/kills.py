@@ -40,7 +40,7 @@ class _Killed(Demo):
     """The demo, with another story."""
 
     def __init__(self, bootstrap: str, folder: Path, kills: int, seed: int) -> None:
-        super().__init__(bootstrap, folder, Path(tempfile.gettempdir()), 0)
+        super().__init__(bootstrap, folder, 0)
         self._kills = kills
         self._random = random.Random(seed)
         self.told: list[str] = []
