@@ -141,8 +141,7 @@ class SecurityOptions:
 
     def __post_init__(self) -> None:
         """Keep passwords out of ``repr``."""
-        if isinstance(self.users, Mapping):
-            object.__setattr__(self, "users", Passwords(self.users))
+        object.__setattr__(self, "users", Passwords(self.users))
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> SecurityOptions:

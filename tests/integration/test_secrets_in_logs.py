@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, Final
 
 import pytest
@@ -43,7 +43,7 @@ CLIENTS: Final[dict[str, Callable[..., Any]]] = {
 
 
 @contextlib.asynccontextmanager
-async def secured(password: str) -> AsyncIterator[str]:
+async def secured(password: str) -> AsyncGenerator[str]:
     security = SecurityOptions(
         users={"alice": password},
         listeners=(ListenerOptions(name="SASL", protocol="SASL_PLAINTEXT"),),

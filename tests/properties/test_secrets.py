@@ -59,17 +59,23 @@ class Nothing:
 
 def processor(**settings: Any) -> ExactlyOnceProcessor[Any, Any]:
     group: dict[str, Any] = {"group_id": "g", "enable_auto_commit": False}
-    consumer = Consumer("t", **group, isolation_level="read_committed", **settings)
+    reads = Consumer("t", **group, isolation_level="read_committed", **settings)
     producer = Producer(transactional_id="t", **settings)
-    return ExactlyOnceProcessor("t", lambda _: None, consumer=consumer, producer=producer)
+    return ExactlyOnceProcessor("t", lambda _: None, consumer=reads, producer=producer)
 
 
 def worker(**settings: Any) -> Worker:
-    return Worker({"copy": 1}, Nothing(), **{"group_id": "g", **settings})
+    given: dict[str, Any] = {"group_id": "g", **settings}
+    return Worker({"copy": 1}, Nothing(), **given)
+
+
+def consumer(**settings: Any) -> Consumer[Any, Any]:
+    given: dict[str, Any] = {"group_id": "g", **settings}
+    return Consumer("t", **given)
 
 
 CLIENTS: Final[Mapping[str, Made]] = {
-    "Consumer": lambda **settings: Consumer("t", **{"group_id": "g", **settings}),
+    "Consumer": consumer,
     "Producer": Producer,
     "Admin": Admin,
     "Worker": worker,
@@ -181,8 +187,9 @@ def test_a_secret_that_is_wrong_itself(client: str, field: str) -> None:
 @pytest.mark.parametrize("config", CONFIGS)
 def test_a_setting_class_called_directly(config: type[ClientConfig]) -> None:
     for mistake in MISTAKES.values():
+        settings: dict[str, Any] = {"sasl_plain_password": SECRET, **mistake, "client_id": 5}
         with pytest.raises((ValidationError, ConfigError)) as caught:
-            config(**{"sasl_plain_password": SECRET, **mistake, "client_id": 5})
+            config(**settings)
         assert not shows(iter((str(caught.value), repr(caught.value))))
 
 

@@ -331,7 +331,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
         """How the processor is now: the health of its consumer, and among ``problems`` what its
         producer has been waiting for, a topic that does not exist for instance. May be called
         before ``start``, after ``stop`` and in any thread. Raises nothing."""
-        found = self._consumer.health()
+        found: ConsumerHealth = self._consumer.health()
         return replace(found, waits=(*found.waits, *self._producer.problems))
 
     # -- closing ---------------------------------------------------------------------------------
