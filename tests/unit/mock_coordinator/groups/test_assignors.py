@@ -91,7 +91,9 @@ def test_an_assignor_that_is_not_kafkas_is_a_configuration_error() -> None:
 class _Broken(Assignor):
     """An assignor that cannot."""
 
-    name = "uniform"
+    @property
+    def name(self) -> str:
+        return "uniform"
 
     def assign(self, group: GroupSpec, topics: Mapping[TopicId, TopicMetadata]) -> Assignment:
         raise AssignorError(f"no way for {len(group.members)} of {len(topics)}")
