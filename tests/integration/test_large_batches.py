@@ -145,8 +145,8 @@ async def test_others_go_on_while_a_large_batch_is_unpacked(
     held_up = HeldUp(monkeypatch)
     topic = cluster.unique(f"large-{opened.__name__}-{way.__name__}")
     await write(cluster, topic, "zstd")
+    records: Records = []
     async for consumer in opened(cluster, topic):
-        records: Records = []
         async with asyncio.timeout(20):
             while len(records) < 9:  # all that is not behind the large batch
                 records += await way(consumer)
@@ -181,9 +181,9 @@ async def test_beyond_the_limit_a_batch_is_an_error_of_its_own(
 ) -> None:
     topic = cluster.unique(f"limited-{opened.__name__}-{way.__name__}")
     await write(cluster, topic, "zstd")
+    records: Records = []
+    errors: list[Exception] = []
     async for consumer in opened(cluster, topic, max_decompressed_batch_bytes=6 * MB):
-        records: Records = []
-        errors: list[Exception] = []
         async with asyncio.timeout(20):
             while len(records) < 9 or len(errors) < 2:
                 try:

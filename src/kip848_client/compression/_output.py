@@ -38,7 +38,7 @@ def filled(fill: Fill, payload: Any, size: int, limit: int, head: bytes) -> Unpa
             written = fill(payload, view[start:])
         except Exception as err:
             # each codec raises its own classes
-            if size <= limit or view[at_mark:] == mark:
+            if size <= limit or bytes(view[at_mark:]) == mark:
                 raise CorruptPayload(str(err)) from err
             is_whole, written = False, room
         else:

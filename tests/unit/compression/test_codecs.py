@@ -6,6 +6,7 @@ import gzip
 import random
 import struct
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 
 import cramjam
@@ -118,7 +119,7 @@ def bare_snappy() -> bytes:
     return bytes(cramjam.snappy.compress_raw(bytes(50 << 20)))
 
 
-BOMBS = {
+BOMBS: dict[str, tuple[int, Callable[[], bytes]]] = {
     "gzip": (GZIP, lambda: bomb(GZIP, 50 << 20)),
     "gzip whose trailer says 0": (GZIP, small_trailer),
     "snappy": (SNAPPY, lambda: bomb(SNAPPY, 50 << 20)),

@@ -165,7 +165,7 @@ def test_all_formats_in_one_segment() -> None:
 
 
 def test_times() -> None:
-    def times(raw: bytes) -> list[tuple[int, int]]:
+    def times(raw: bytes) -> list[tuple[int | None, int | None]]:
         return [(each.timestamp, each.timestamp_type) for each in reader_of(raw).take()]
 
     assert times(message(0, 1, None, b"a")) == [(TIME, 0)]
@@ -212,12 +212,12 @@ def test_wrappers_that_are_damaged(raw: bytes, why: str) -> None:
             read(reader_of(raw))
 
 
-def by_take(reader: SliceReader) -> object:
-    return reader.take()
+def by_take(reader: SliceReader) -> None:
+    reader.take()
 
 
-def by_fill(reader: SliceReader) -> object:
-    return reader.fill(Gathered())
+def by_fill(reader: SliceReader) -> None:
+    reader.fill(Gathered())
 
 
 def test_a_wrong_checksum() -> None:
