@@ -34,7 +34,7 @@ _END: Final = b"\0\0\0\0"
 _STORED: Final = 0x8000_0000
 _BLOCK_BYTES_MAX: Final = {4: 64 << 10, 5: 256 << 10, 6: 1 << 20, 7: 4 << 20}
 _RATIO_MAX: Final = 255
-_COPIED_BYTES_MAX: Final = 4 << 10
+_COPIED_BYTES_MAX: Final = 128 << 10
 """Up to here it is faster to let the library choose its memory, and to copy."""
 _LEVEL: Final = 9
 """Kafka's ``compression.lz4.level`` (KIP-390)."""
@@ -88,11 +88,10 @@ def _plain_size_max(payload: bytes, enough: int) -> int | None:
     """See ``look``: of a single frame that has nothing to be rewritten; ``None`` for others."""
     if len(payload) < _PLAIN_HEADER_BYTES or payload[:4] != _MAGIC:
         return None
-    size = 0
-    checksum, block_max = _plain_header(payload[4:6])
+    checksum, block_max, after = _plain_header(payload[4:6])
     if payload[6] != checksum:
         return None
-    at, end = _PLAIN_HEADER_BYTES, len(payload) - 4
+    size, at, end = 0, _PLAIN_HEADER_BYTES, len(payload) - 4
     while at < end:
         length = int.from_bytes(payload[at : at + 4], "little")
         if length & _STORED:
@@ -102,21 +101,23 @@ def _plain_size_max(payload: bytes, enough: int) -> int | None:
             size += min(block_max, length * _RATIO_MAX)
         if not 0 < length <= block_max:
             return None
-        at += 4 + length
+        at += 4 + length + after
         if size > enough:
             return size
     return size if at == end and payload[at:] == _END else None
 
 
 @cache
-def _plain_header(descriptor: bytes) -> tuple[int, int]:
-    """The checksum of such a header, and the size of its blocks; -1 where it is not plain."""
+def _plain_header(descriptor: bytes) -> tuple[int, int, int]:
+    """The checksum of such a header (-1 where it is not plain), the size of the blocks that follow,
+    and how many bytes are after each."""
     from xxhash import xxh32_intdigest
 
     flags, sizes = descriptor
     block_max = _BLOCK_BYTES_MAX.get(sizes >> 4, 0)
-    is_plain = block_max and flags & ~_INDEPENDENT == _VERSION
-    return (xxh32_intdigest(descriptor) >> 8 & 0xFF if is_plain else -1), block_max
+    is_plain = block_max and flags & ~(_INDEPENDENT | _BLOCK_CHECKSUMS) == _VERSION
+    checksum = xxh32_intdigest(descriptor) >> 8 & 0xFF if is_plain else -1
+    return checksum, block_max, 4 if flags & _BLOCK_CHECKSUMS else 0
 
 
 def _begins(payload: bytes, at: int) -> bool:

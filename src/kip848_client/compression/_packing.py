@@ -45,10 +45,10 @@ def unpack_small(number: int, payload: bytes, limit: int, *, magic: int = 2) -> 
     ``number`` is Kafka's number of the codec, ``magic`` that of the batch. Raises
     ``CorruptPayload`` and ``UnknownCodec``.
     """
-    codec = _codec(number)
+    codec = _CODECS.get(number) or _codec(number)
     if len(payload) > _SMALL_PAYLOAD_BYTES:
         return None
-    enough = min(limit, SMALL_BYTES)
+    enough = min(SMALL_BYTES, limit)
     payload, size = codec.look(payload, enough, magic)
     if size > enough:
         return None

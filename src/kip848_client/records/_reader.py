@@ -14,11 +14,13 @@ from typing import Any, Final
 from crc32c import crc32c
 
 from kip848_client._aiokafka._codec import corrupt
+from kip848_client.compression import CODEC_MASK
 from kip848_client.errors import RecordUnreadable
 from kip848_client.fetching._model import BatchRef, Slice
 from kip848_client.records._columns import Gathered, OpenBatch
 from kip848_client.records._legacy import legacy_checksum_is_right
 from kip848_client.records._paths import open_batch, wants_header
+from kip848_client.records._payload import Payload
 from kip848_client.records._record import Decoding, Record
 from kip848_client.records._unpacking import NotUnpacked, Unpacking
 from kip848_client.records._unreadable import not_opened
@@ -54,7 +56,7 @@ class SliceReader:
         self, slice_: Slice, decoding: Decoding, unpacking: Unpacking | None = None
     ) -> None:
         """``unpacking`` is shared by readers of the same slice."""
-        self._unpacking = unpacking or unpacking_of(slice_, decoding)
+        self._unpacking = unpacking
         self._slice = slice_
         self._decoding = decoding
         self._index = 0
@@ -193,13 +195,18 @@ class SliceReader:
         try:
             if self._decoding.check_crcs:
                 _check_crc(slice_.raw, batch)
-            payload = self._unpacking.payload(batch)
+            payload = self._payload(batch) if batch.attributes & CODEC_MASK else None
             return open_batch(slice_.raw, batch, slice_.cursor, self._decoding, payload)
         except NotUnpacked:
             raise
         except Exception as err:  # noqa: BLE001 - whatever damaged bytes raise
             failure = not_opened(slice_.tp, slice_.cursor.consumed, batch.next_offset, err)
             raise failure from failure.__cause__
+
+    def _payload(self, batch: BatchRef) -> Payload:
+        if self._unpacking is None:
+            self._unpacking = unpacking_of(self._slice, self._decoding)
+        return self._unpacking.payload(batch)
 
 
 def unpacking_of(slice_: Slice, decoding: Decoding) -> Unpacking:

@@ -38,12 +38,10 @@ class Unpacking:
         self._batch: BatchRef | None = None
         self._outcome: Payload | Exception | None = None
 
-    def payload(self, batch: BatchRef) -> Payload | None:
-        """The records of this batch; ``None`` if it is not compressed. Raises ``NotUnpacked``, and
-        what ``kip848_client.compression`` raises."""
+    def payload(self, batch: BatchRef) -> Payload:
+        """The records of this batch, which is compressed. Raises ``NotUnpacked``, and what
+        ``kip848_client.compression`` raises."""
         number = batch.attributes & CODEC_MASK
-        if not number:
-            return None
         if batch is self._batch:
             outcome, self._batch, self._outcome = self._outcome, None, None
             if isinstance(outcome, Exception):
@@ -54,8 +52,10 @@ class Unpacking:
         data = unpack_small(number, packed, self._bytes_max, magic=batch.magic)
         if data is None:
             raise NotUnpacked(partial(self._work, batch, number, packed))
+        if not self._with_header:
+            return Payload(data, 0, True)
         head = self._head(batch)
-        return Payload(head + data if head else data, len(head), is_whole=True)
+        return Payload(head + data, len(head), True)
 
     def _work(self, batch: BatchRef, number: int, packed: bytes) -> None:
         try:
