@@ -11,7 +11,7 @@ import zlib
 from io import BytesIO
 from typing import Final
 
-from kip848_client.compression._model import SMALL_BYTES, CorruptPayload, Unpacked
+from kip848_client.compression._model import CorruptPayload, Unpacked
 
 __all__ = ["look", "pack", "unpack", "unpack_small"]
 
@@ -43,10 +43,12 @@ def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
     return payload, int(size)
 
 
-def unpack_small(payload: bytes, size: int) -> bytes | None:
-    """All of it; ``None`` where that is more than its trailer says."""
-    del size
-    data, is_whole = unpack(payload, 0, SMALL_BYTES, b"")
+def unpack_small(payload: bytes, enough: int, magic: int) -> bytes | None:
+    """All of it; ``None`` where it is more than ``enough``, or says so."""
+    _, size = look(payload, enough, magic)
+    if size > enough:
+        return None
+    data, is_whole = unpack(payload, size, enough, b"")
     return data if is_whole else None
 
 

@@ -68,10 +68,13 @@ def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
     return b"".join(parts), size
 
 
-def unpack_small(payload: bytes, size: int) -> bytes:
-    """All of it."""
+def unpack_small(payload: bytes, enough: int, magic: int) -> bytes | None:
+    """All of it; ``None`` where it may be more than ``enough``."""
     import cramjam
 
+    payload, size = look(payload, enough, magic)
+    if size > enough:
+        return None
     if size > _COPIED_BYTES_MAX:
         return unpack(payload, size, size, b"").data
     return bytes(cramjam.lz4.decompress(payload))

@@ -23,8 +23,8 @@ class _Codec(NamedTuple):
     look: Callable[[bytes, int, int], tuple[bytes, int]]
     """What is to be unpacked of a payload, and what it unpacks to at most (or just more than the
     second argument). The third is the magic of the batch."""
-    unpack_small: Callable[[bytes, int], bytes | None]
-    """By what ``look`` has returned."""
+    unpack_small: Callable[[bytes, int, int], bytes | None]
+    """All of a payload; ``None`` where it may be more than the second argument."""
     unpack: Callable[[bytes, int, int, bytes], Unpacked]
     """By what ``look`` has returned, the limit, and what to write before it."""
     pack: Callable[[bytes], bytes]
@@ -48,17 +48,12 @@ def unpack_small(number: int, payload: bytes, limit: int, *, magic: int = 2) -> 
     codec = _CODECS.get(number) or _codec(number)
     if len(payload) > _SMALL_PAYLOAD_BYTES:
         return None
-    enough = min(SMALL_BYTES, limit)
-    payload, size = codec.look(payload, enough, magic)
-    if size > enough:
-        return None
     try:
-        data = codec.unpack_small(payload, size)
+        return codec.unpack_small(payload, min(limit, SMALL_BYTES), magic)
     except CorruptPayload:
         raise
     except Exception as err:  # each library raises its own classes
         raise CorruptPayload(str(err)) from err
-    return data if data is None or len(data) <= limit else None
 
 
 def unpack(

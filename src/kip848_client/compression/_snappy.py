@@ -51,11 +51,13 @@ def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
     return payload, size
 
 
-def unpack_small(payload: bytes, size: int) -> bytes:
-    """All of it."""
-    del size
+def unpack_small(payload: bytes, enough: int, magic: int) -> bytes | None:
+    """All of it; ``None`` where it is more than ``enough``."""
     import cramjam
 
+    _, size = look(payload, enough, magic)
+    if size > enough:
+        return None
     unpack_block = cramjam.snappy.decompress_raw
     if not payload.startswith(_MAGIC):
         return bytes(unpack_block(payload))

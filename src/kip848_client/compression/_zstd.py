@@ -12,10 +12,11 @@ from kip848_client.compression._output import filled
 __all__ = ["look", "pack", "unpack", "unpack_small"]
 
 _MAGIC: Final = 0xFD2F_B528
-_MAGIC_BYTES: Final = b"\x28\xb5\x2f\xfd"
 _SKIPPED: Final = 0x184D_2A5
 """The magic of a frame to be skipped, but for its last 4 bits."""
 _UINT: Final = struct.Struct("<I")
+_BEGINNING: Final = struct.Struct("<IB")
+"""Magic and descriptor of a frame."""
 _BLOCK_BYTES_MAX: Final = 128 << 10
 _DICTIONARY_ID_BYTES: Final = (0, 1, 2, 4)
 _CONTENT_SIZE_BYTES: Final = (0, 2, 4, 8)
@@ -24,6 +25,7 @@ _CHECKSUM: Final = 4
 _BLOCK_HEADER_BYTES: Final = 3
 _COMPRESSED: Final = 2
 _REPEATED: Final = 1
+_LAST_COMPRESSED: Final = 1 | _COMPRESSED << 1
 _HEADER_BYTES: Final = tuple(
     5
     + (0 if each >> 5 & 1 else 1)
@@ -72,10 +74,13 @@ def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
     return payload, size
 
 
-def unpack_small(payload: bytes, size: int) -> bytes:
-    """All of it."""
+def unpack_small(payload: bytes, enough: int, magic: int) -> bytes | None:
+    """All of it; ``None`` where it may be more than ``enough``."""
     import cramjam
 
+    payload, size = look(payload, enough, magic)
+    if size > enough:
+        return None
     if size > _COPIED_BYTES_MAX:
         return unpack(payload, size, size, b"").data
     return bytes(cramjam.zstd.decompress(payload))
@@ -90,13 +95,13 @@ def unpack(payload: bytes, size: int, limit: int, head: bytes) -> Unpacked:
 
 def _plain_size_max(payload: bytes) -> int | None:
     """What a single frame with a single block unpacks to at most; ``None`` for others."""
-    if payload[:4] != _MAGIC_BYTES or len(payload) < _PLAIN_BYTES_MIN:
+    if len(payload) < _PLAIN_BYTES_MIN:
         return None
-    descriptor = payload[4]
+    magic, descriptor = _BEGINNING.unpack_from(payload)
     at = _HEADER_BYTES[descriptor]
-    header = int.from_bytes(payload[at : at + _BLOCK_HEADER_BYTES], "little")
+    header = payload[at] | payload[at + 1] << 8 | payload[at + 2] << 16
     end = at + _BLOCK_HEADER_BYTES + (header >> 3) + (descriptor & _CHECKSUM)
-    is_one = header & 1 and header & 6 == _COMPRESSED << 1 and end == len(payload)
+    is_one = magic == _MAGIC and header & 7 == _LAST_COMPRESSED and end == len(payload)
     return _BLOCK_BYTES_MAX if is_one else None
 
 
