@@ -12,7 +12,7 @@ library sees them:
 from __future__ import annotations
 
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from kip848_client.compression._model import CorruptPayload, Unpacked
 from kip848_client.compression._output import filled
@@ -42,9 +42,7 @@ _LEVEL: Final = 9
 
 def pack(data: bytes) -> bytes:
     """One frame of independent blocks without checksums: Kafka's reader knows no other blocks."""
-    import cramjam
-
-    compressor = cramjam.lz4.Compressor(level=_LEVEL, content_checksum=False, block_linked=False)
+    compressor = _library().Compressor(level=_LEVEL, content_checksum=False, block_linked=False)
     compressor.compress(data)
     return bytes(compressor.finish())
 
@@ -70,21 +68,27 @@ def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
 
 def unpack_small(payload: bytes, enough: int, magic: int) -> bytes | None:
     """All of it; ``None`` where it may be more than ``enough``."""
-    import cramjam
-
-    payload, size = look(payload, enough, magic)
+    size = _plain_size_max(payload, enough)
+    if size is None:
+        payload, size = look(payload, enough, magic)
     if size > enough:
         return None
     if size > _COPIED_BYTES_MAX:
         return unpack(payload, size, size, b"").data
-    return bytes(cramjam.lz4.decompress(payload))
+    return bytes(_library().decompress(payload))
+
+
+@cache
+def _library() -> Any:
+    """Imported when it is needed: to ask for it by ``import`` takes longer each time."""
+    import cramjam
+
+    return cramjam.lz4
 
 
 def unpack(payload: bytes, size: int, limit: int, head: bytes) -> Unpacked:
     """See ``kip848_client.compression.unpack``."""
-    import cramjam
-
-    return filled(cramjam.lz4.decompress_into, payload, size, limit, head)
+    return filled(_library().decompress_into, payload, size, limit, head)
 
 
 def _plain_size_max(payload: bytes, enough: int) -> int | None:

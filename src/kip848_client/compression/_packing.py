@@ -38,7 +38,7 @@ _CODECS: Final = {
 }
 
 
-def unpack_small(number: int, payload: bytes, limit: int, *, magic: int = 2) -> bytes | None:
+def unpack_small(number: int, payload: bytes, limit: int, magic: int = 2) -> bytes | None:
     """What ``payload`` unpacks to, if that is quickly done: ``None`` where it may be more than
     ``SMALL_BYTES`` or ``limit``, which ``unpack`` finds out.
 

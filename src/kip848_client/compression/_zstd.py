@@ -4,7 +4,8 @@ skipped."""
 from __future__ import annotations
 
 import struct
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 from kip848_client.compression._model import CorruptPayload, Unpacked
 from kip848_client.compression._output import filled
@@ -44,9 +45,7 @@ _LEVEL: Final = 3
 
 def pack(data: bytes) -> bytes:
     """One frame."""
-    import cramjam
-
-    return bytes(cramjam.zstd.compress(data, level=_LEVEL))
+    return bytes(_library().compress(data, level=_LEVEL))
 
 
 def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
@@ -76,21 +75,27 @@ def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
 
 def unpack_small(payload: bytes, enough: int, magic: int) -> bytes | None:
     """All of it; ``None`` where it may be more than ``enough``."""
-    import cramjam
-
-    payload, size = look(payload, enough, magic)
+    size = _plain_size_max(payload)
+    if size is None:
+        _, size = look(payload, enough, magic)
     if size > enough:
         return None
     if size > _COPIED_BYTES_MAX:
         return unpack(payload, size, size, b"").data
-    return bytes(cramjam.zstd.decompress(payload))
+    return bytes(_library().decompress(payload))
+
+
+@cache
+def _library() -> Any:
+    """Imported when it is needed: to ask for it by ``import`` takes longer each time."""
+    import cramjam
+
+    return cramjam.zstd
 
 
 def unpack(payload: bytes, size: int, limit: int, head: bytes) -> Unpacked:
     """See ``kip848_client.compression.unpack``."""
-    import cramjam
-
-    return filled(cramjam.zstd.decompress_into, payload, size, limit, head)
+    return filled(_library().decompress_into, payload, size, limit, head)
 
 
 def _plain_size_max(payload: bytes) -> int | None:

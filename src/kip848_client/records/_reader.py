@@ -20,7 +20,6 @@ from kip848_client.fetching._model import BatchRef, Slice
 from kip848_client.records._columns import Gathered, OpenBatch
 from kip848_client.records._legacy import legacy_checksum_is_right
 from kip848_client.records._paths import open_batch, wants_header
-from kip848_client.records._payload import Payload
 from kip848_client.records._record import Decoding, Record
 from kip848_client.records._unpacking import NotUnpacked, Unpacking
 from kip848_client.records._unreadable import not_opened
@@ -195,18 +194,18 @@ class SliceReader:
         try:
             if self._decoding.check_crcs:
                 _check_crc(slice_.raw, batch)
-            payload = self._payload(batch) if batch.attributes & CODEC_MASK else None
+            payload = None
+            if batch.attributes & CODEC_MASK:
+                unpacking = self._unpacking
+                if unpacking is None:
+                    unpacking = self._unpacking = unpacking_of(slice_, self._decoding)
+                payload = unpacking.payload(batch)
             return open_batch(slice_.raw, batch, slice_.cursor, self._decoding, payload)
         except NotUnpacked:
             raise
         except Exception as err:  # noqa: BLE001 - whatever damaged bytes raise
             failure = not_opened(slice_.tp, slice_.cursor.consumed, batch.next_offset, err)
             raise failure from failure.__cause__
-
-    def _payload(self, batch: BatchRef) -> Payload:
-        if self._unpacking is None:
-            self._unpacking = unpacking_of(self._slice, self._decoding)
-        return self._unpacking.payload(batch)
 
 
 def unpacking_of(slice_: Slice, decoding: Decoding) -> Unpacking:

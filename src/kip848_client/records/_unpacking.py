@@ -48,8 +48,12 @@ class Unpacking:
                 raise outcome
             if outcome is not None:
                 return outcome
-        packed = _packed(self._raw, batch)
-        data = unpack_small(number, packed, self._bytes_max, magic=batch.magic)
+        magic, raw = batch.magic, self._raw
+        if magic < 2:
+            packed = wrapped(raw[batch.start : batch.end])
+        else:
+            packed = raw[batch.start + BATCH_HEADER_BYTES : batch.end]
+        data = unpack_small(number, packed, self._bytes_max, magic)
         if data is None:
             raise NotUnpacked(partial(self._work, batch, number, packed))
         if not self._with_header:
@@ -70,10 +74,3 @@ class Unpacking:
         if not self._with_header or batch.magic < 2:
             return b""
         return uncompressed_header(self._raw, batch)
-
-
-def _packed(raw: bytes, batch: BatchRef) -> bytes:
-    """All of a batch after its header, or the value of a message of before Kafka 0.11."""
-    if batch.magic < 2:
-        return wrapped(raw[batch.start : batch.end])
-    return raw[batch.start + BATCH_HEADER_BYTES : batch.end]
