@@ -115,6 +115,7 @@ CALLS: Final[dict[str, Call]] = {
     "wait_assigned": lambda consumer, value: consumer.wait_assigned(value),
     "wait_stable": lambda consumer, value: consumer.wait_stable(value),
     "events": lambda consumer, value: consumer.events(size=value),
+    "enforce_rebalance": lambda consumer, value: consumer.enforce_rebalance(value),
     "client_instance_id": lambda consumer, value: consumer.client_instance_id(value),
 }
 

@@ -52,12 +52,12 @@ async def test_a_consumer() -> None:
     assert "closed" in repr(consumer)
     assert consumer.was_stopped
     assert [each async for each in events] == []
+    assert str(consumer.health().state) == "CLOSED"
     with pytest.raises(ConsumerClosed, match="stopped before"):
         await consumer.start()
     calls: tuple[Any, ...] = (
         consumer.unsubscribe,
         lambda: consumer.subscribe(["other"]),
-        consumer.health,
     )
     for call in calls:
         with pytest.raises(ConsumerClosed, match="is closed"):

@@ -160,7 +160,7 @@ POSITIONS: Final = (
             for function, right, wrong, way in (
                 ("__iter__", "if offset < position:", "if False:", test_reader.one_by_one),
                 ("__iter__", "if offset < position:", "if False:", test_reader.in_lists),
-                ("_append", "if raw.offset >= position", "if raw", test_reader.in_columns),
+                ("_append_in_order", "max(base, position)", "base", test_reader.in_columns),
             )
         ),
     ),

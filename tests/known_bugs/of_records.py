@@ -156,7 +156,7 @@ RECORDS: Final = (
                 (
                     Plant(
                         ListBatch,
-                        "__init__",
+                        "_open",
                         "self._raws = decoded(",
                         "self._raws = (lambda raw: iter(list(decoded(raw))))(",
                     ),
