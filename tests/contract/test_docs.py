@@ -22,6 +22,6 @@ def test_the_page_on_clusters_names_what_executors_need() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     needed = [*project["dependencies"], *project["optional-dependencies"]["spark"]]
     text = (DOCS / "how-to" / "spark-clusters.md").read_text(encoding="utf-8")
-    (listed,) = re.findall(r"What it needs \((.*?)\) is compiled", text, re.DOTALL)
+    (listed,) = re.findall(r"Its dependencies \((.*?)\)\s+are\s+compiled", text, re.DOTALL)
     names = {re.split(r"[<>=!~\[; ]", each)[0] for each in needed}
     assert sorted(names.difference(re.findall("`([^`]+)`", listed))) == []
