@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from functools import wraps
+from typing import Final, TypeVar
 
-__all__ = ["shown", "told"]
+__all__ = ["repr_at_any_time", "shown", "told"]
+
+T = TypeVar("T")
 
 _SHOWN_MAX: Final = 80
 
@@ -26,3 +30,17 @@ def told(error: BaseException) -> str:
         return f"{name}: {error}"
     except Exception:  # noqa: BLE001 - a message must not fail for what it is about
         return name
+
+
+def repr_at_any_time(method: Callable[[T], str]) -> Callable[[T], str]:
+    """Let a ``__repr__`` work before ``__init__`` has ended: tracebacks that show local variables
+    ask for it when settings are refused, and an error of it would hide that one."""
+
+    @wraps(method)
+    def safe(self: T) -> str:
+        try:
+            return method(self)
+        except AttributeError:
+            return f"<{type(self).__name__}, not made yet>"
+
+    return safe

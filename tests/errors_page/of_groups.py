@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
-from kip848_client.fetching._positions import QUIET_MS, RETRY_MS
+from kip848_client.fetching._errors import ANNOUNCED_AFTER_MS
+from kip848_client.fetching._positions import RETRY_MS
 from kip848_client.group import _committed_errors as committed
 from kip848_client.member import HeartbeatRefused, MemberSettings
 from kip848_client.member import _policy as policy
@@ -29,8 +30,8 @@ _UNTIL: Final = (
 _LATE: Final = "nothing; when time is over, `CommitFailed` with `RequestTimedOut` as its cause"
 _ASKED_UNTIL: Final = "`committed()`: `default_api_timeout_ms`; for positions: for ever"
 _ASKED_LATE: Final = (
-    "`committed()` raises `RequestTimedOut` when time is over; a position that is not found for "
-    f"{QUIET_MS // 1000} s is logged"
+    "`committed()` raises `RequestTimedOut` when time is over; an answer that takes longer than "
+    f"{ANNOUNCED_AFTER_MS // 1000} s is logged with its reason, once"
 )
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching._errors import (
+    ANNOUNCED_AFTER_MS,
     OF_PARTITIONS,
     OF_WHOLES,
     QUIET_MS,
@@ -104,7 +105,7 @@ def _remedy_word(remedy: Remedy) -> str:
 def _remedy_told(remedy: Remedy) -> Told:
     sees = (
         "`offsets_for_times()` and the like raise `RequestTimedOut` when time is over; a position "
-        f"that is not found for {QUIET_MS // 1000} s is logged"
+        f"that is not found for {ANNOUNCED_AFTER_MS // 1000} s is logged"
     )
     bounds = "such calls: `default_api_timeout_ms`; for positions: for ever"
     what = "it is asked again after a rest"

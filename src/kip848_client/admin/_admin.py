@@ -17,6 +17,7 @@ from kip848_client._driver._closing import Closing
 from kip848_client._driver._home import Home
 from kip848_client._driver._parts import connection_options
 from kip848_client._ports import Clock
+from kip848_client._shown import repr_at_any_time
 from kip848_client._types import TopicPartition
 from kip848_client.admin import _arguments, _groups, _offsets, _topics
 from kip848_client.admin._asking import Asking
@@ -86,6 +87,7 @@ class Admin:
                 stacklevel=2,
             )
 
+    @repr_at_any_time
     def __repr__(self) -> str:
         return f"<Admin {self._config.bootstrap_servers}>"
 

@@ -6,18 +6,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._chance import CHANCE
 from kip848_client._driver._backoff import Backoff
+from kip848_client._driver._loop_watch import LoopWatch
 from kip848_client._driver._waits import Waits
 from kip848_client._ports import ANY_VERSION, Clock, NotSent, VersionLimits
 from kip848_client._types import TopicPartition
 from kip848_client.admin._failures import named
 from kip848_client.admin._model import Node
-from kip848_client.admin._rounds import OutOfTime, Refusal, Rounds
+from kip848_client.admin._rounds import ANYONE, OutOfTime, Refusal, Rounds
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     CoordinatorUnavailable,
@@ -49,7 +51,6 @@ GROUP_KEY: Final = 0
 TRANSACTION_KEY: Final = 1
 _LEADERLESS: Final = -1
 _NO_EPOCH: Final = -1
-_ANYONE: Final = -1
 _NO_BROKERS: Final = "no broker names the brokers of the cluster"
 
 Send = Callable[[Any], Awaitable[Any]]
@@ -124,27 +125,38 @@ class Asking:
         """Ask any broker until one answers. Raises the last error when the time is over; one that
         says no more than that gives way to the one before."""
         failures, before = 0, None
-        waits = Waits()
-        while True:
-            asked = self._transport.any_broker(request, timeout_ms=self.left_ms(deadline_ms))
-            try:
-                answer = await self._in_time(asked, deadline_ms)
-            except TransportError as err:
-                failures += 1
-                self._tell(waits, {"a broker that answers": str(err)})
-                if not await self._pause(failures, deadline_ms):
-                    if before is not None and isinstance(err, RequestTimedOut):
-                        raise before from err
-                    raise
-                before = err
-            else:
-                self._tell(waits, {})
-                return answer
+        why = "no broker has answered"
+        with self._telling(lambda: {"a broker that answers": why}):
+            while True:
+                asked = self._transport.any_broker(request, timeout_ms=self.left_ms(deadline_ms))
+                try:
+                    return await self._in_time(asked, deadline_ms)
+                except TransportError as err:
+                    failures += 1
+                    why = str(err)
+                    if not await self._pause(failures, deadline_ms):
+                        if before is not None and isinstance(err, RequestTimedOut):
+                            raise before from err
+                        raise
+                    before = err
 
-    def _tell(self, waits: Waits, found: Mapping[str, str]) -> None:
-        """Log what a call waits for, for more than a second."""
-        for level, line in waits.look(self._clock.now_ms(), found, again=False):
-            _log.log(level, "admin: %s", line)
+    @contextmanager
+    def _telling(self, found: Callable[[], Mapping[str, str]]) -> Generator[None]:
+        """Log what a call waits for, for more than a second: ``found`` gives the reasons."""
+        waits = Waits()
+
+        def look(what: Mapping[str, str]) -> None:
+            for level, line in waits.look(self._clock.now_ms(), what, again=False):
+                _log.log(level, "admin: %s", line)
+
+        watch = LoopWatch(self._clock, lambda _late_ms: look(found()))
+        look(found())
+        watch.start()
+        try:
+            yield
+        finally:
+            watch.stop()
+        look({})
 
     async def _in_time(self, asked: Awaitable[R], deadline_ms: int) -> R:
         """Wait no longer than is allowed: opening a connection takes time as well."""
@@ -252,7 +264,7 @@ class Asking:
         async def find(targets: tuple[str, ...]) -> None:
             await self.brokers(deadline_ms)  # one that knows none knows no topics either
             for each in targets:
-                rounds.found(each, _ANYONE)
+                rounds.found(each, ANYONE)
 
         async def send(request: Any) -> Any:
             return await self._transport.any_broker(request, timeout_ms=self.left_ms(deadline_ms))
@@ -347,8 +359,24 @@ class Asking:
         """Go on until there is an answer or an error for each target; returns who was asked last
         for each."""
         asked_of: dict[T, int] = {}
+
+        def waits() -> dict[str, str]:
+            return {f"an answer about {named(each)}": why for each, why in rounds.waits().items()}
+
+        with self._telling(waits):
+            await self._play_on(rounds, find, ask, deadline_ms, in_vain, asked_of)
+        return asked_of
+
+    async def _play_on(
+        self,
+        rounds: Rounds[T, R],
+        find: Callable[[tuple[T, ...]], Awaitable[None]],
+        ask: Asked[T, R],
+        deadline_ms: int,
+        in_vain: Callable[[T, Kip848Error | None], Kip848Error],
+        asked_of: dict[T, int],
+    ) -> None:
         failures = 0
-        waits = Waits()
         while not rounds.is_over:
             missing = rounds.to_find()
             if missing:
@@ -363,11 +391,8 @@ class Asking:
                 for node, targets in asks.items():
                     tasks.create_task(self._put(rounds, ask, node, targets, deadline_ms))
             failures += 1
-            told = {f"an answer about {named(each)}": str(w) for each, w in rounds.waits().items()}
-            self._tell(waits, told)
             if not rounds.is_over and not await self._pause(failures, deadline_ms):
                 rounds.give_up(in_vain)
-        return asked_of
 
     async def _put(
         self,
@@ -384,7 +409,7 @@ class Asking:
         except Kip848Error as err:
             rounds.fail(targets, err)
         else:
-            rounds.answered(answers, targets, "a broker" if node == _ANYONE else f"broker {node}")
+            rounds.answered(answers, targets, "a broker" if node == ANYONE else f"broker {node}")
 
 
 def _leaders(

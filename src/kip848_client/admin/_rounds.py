@@ -18,10 +18,22 @@ from kip848_client._ports import NotSent
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, Kip848Error, RequestTimedOut, refusal
 
-__all__ = ["LATER", "LOOK_UP_AGAIN", "OutOfTime", "Refusal", "Rounds", "refusal", "refusal_if_any"]
+__all__ = [
+    "ANYONE",
+    "LATER",
+    "LOOK_UP_AGAIN",
+    "OutOfTime",
+    "Refusal",
+    "Rounds",
+    "refusal",
+    "refusal_if_any",
+]
 
 T = TypeVar("T", bound=Hashable)
 R = TypeVar("R")
+
+ANYONE: Final = -1
+"""In place of a node id: any broker can answer."""
 
 Refusal = BrokerError
 """What a broker answered instead of a result."""
@@ -93,11 +105,18 @@ class Rounds(Generic[T, R]):
         """The targets whose broker is not known."""
         return tuple(target for target, node in self._node_of.items() if node is None)
 
-    def waits(self) -> dict[T, Kip848Error]:
-        """The first target that has no answer yet, and why, as far as that was said. The others
-        wait for the same more often than not, and are not worth a line each."""
-        told = ((target, self._last[target]) for target in self._node_of if target in self._last)
-        return dict(islice(told, 1))
+    def waits(self) -> dict[T, str]:
+        """The first target that has no answer yet, and why. The others most often wait for the
+        same, and are not worth a line each."""
+        return {target: self._why(target) for target in islice(self._node_of, 1)}
+
+    def _why(self, target: T) -> str:
+        node = self._node_of[target]
+        if target in self._last:
+            return str(self._last[target])
+        if node is None:
+            return "no broker has said yet which broker is responsible"
+        return "no broker has answered" if node == ANYONE else f"broker {node} has not answered"
 
     def asks(self) -> dict[int, tuple[T, ...]]:
         """What to ask of whom: node id to targets."""

@@ -14,6 +14,7 @@ from typing import Any, Final, Self
 from kip848_client._aiokafka._client import LinkedClient
 from kip848_client._aiokafka._theirs import AIOKafkaConsumer as TheirConsumer
 from kip848_client._aiokafka._theirs import errors
+from kip848_client._shown import repr_at_any_time
 from kip848_client.aiokafka._coordinator import Coordinator
 from kip848_client.aiokafka._inner import InnerConsumer
 from kip848_client.aiokafka._marked import marked_as_coroutine
@@ -66,6 +67,7 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
         if topics:
             self._subscription.subscribe(self._validate_topics(topics))
 
+    @repr_at_any_time
     def __repr__(self) -> str:
         return f"<AIOKafkaConsumer of kip848_client, group={self._group_id!r}>"
 

@@ -14,6 +14,7 @@ from typing import Any, Self
 from kip848_client._aiokafka._client import LinkedClient
 from kip848_client._aiokafka._theirs import AIOKafkaProducer as TheirProducer
 from kip848_client._aiokafka._theirs import commit_structure_validate, errors
+from kip848_client._shown import repr_at_any_time
 from kip848_client.aiokafka._consumer import AIOKafkaConsumer
 from kip848_client.aiokafka._inner import InnerProducer
 from kip848_client.aiokafka._members import member_for
@@ -62,6 +63,7 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
         self._message_accumulator: Any = Accumulator(inner, inner.config.max_batch_size)
         self._txn_manager: Any = TransactionState(inner) if inner.config.idempotent else None
 
+    @repr_at_any_time
     def __repr__(self) -> str:
         return f"<AIOKafkaProducer of kip848_client {self.client!r}>"
 

@@ -20,6 +20,7 @@ from kip848_client._arguments import (
     checked_timeout_ms,
     checked_topics,
 )
+from kip848_client._shown import repr_at_any_time
 from kip848_client._types import GroupMetadata, TopicPartition
 from kip848_client.config import ConsumerConfig, ConsumerSettings
 from kip848_client.consumer._arguments import checked_leave
@@ -170,6 +171,7 @@ class Consumer(GroupCalls[K, V]):
         if topics:
             self.subscribe(topics)
 
+    @repr_at_any_time
     def __repr__(self) -> str:
         group = self._config.group_id
         is_closed = self._closing is not None or self._was_stopped_first

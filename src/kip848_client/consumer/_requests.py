@@ -17,7 +17,11 @@ from kip848_client._assignor_wire import (
     prepare_request,
     with_racks,
 )
-from kip848_client._driver._membership import ask_for_coordinator, ask_heartbeat
+from kip848_client._driver._membership import (
+    CoordinatorTrouble,
+    ask_for_coordinator,
+    ask_heartbeat,
+)
 from kip848_client._heartbeat_wire import (
     HEARTBEAT_VERSIONS,
     heartbeat_outcome,
@@ -92,18 +96,14 @@ class GroupRequests:
         self._topics = topics
         self._unsupported = unsupported
         self._offers_assignors = offers_assignors
-        self._trouble = ""
-        """Of the newest look-up of the coordinator that failed."""
+        self._trouble = CoordinatorTrouble()
         self._fields: Final = {**(fields or {"group_id": group_id}), "member_id": member_id}
         """What each line of the log says beside its text."""
 
     @property
     def why_silent(self) -> str:
         """Why the coordinator has not answered, as far as anybody has said."""
-        return self._trouble or "it has not answered"
-
-    def _hear(self, trouble: str) -> None:
-        self._trouble = trouble
+        return self._trouble.why_silent
 
     def forget_coordinator(self) -> None:
         """The next request to the coordinator looks it up again."""
@@ -119,13 +119,18 @@ class GroupRequests:
             HEARTBEAT_VERSIONS,
             partial(heartbeat_outcome, offers_assignors=self._offers_assignors),
             self._unsupported,
+            self._trouble.hear,
         )
 
     async def find_coordinator(self, command: FindCoordinator) -> Input:
         """FindCoordinator, to any broker."""
-        self._trouble = ""
         return await ask_for_coordinator(
-            self._transport, command, self._unsupported, self.group_id, self._fields, self._hear
+            self._transport,
+            command,
+            self._unsupported,
+            self.group_id,
+            self._fields,
+            self._trouble.hear,
         )
 
     async def resolve(self, command: ResolveTopics) -> Input:

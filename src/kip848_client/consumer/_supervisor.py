@@ -18,6 +18,7 @@ import anyio
 
 from kip848_client._assignor_wire import topic_partitions
 from kip848_client._driver._hooks import call_hook
+from kip848_client._driver._loop_watch import LoopWatch
 from kip848_client._driver._stepping import Stepping
 from kip848_client._driver._waits import ANNOUNCED_AFTER_MS, Waits
 from kip848_client._partition_names import listed
@@ -29,7 +30,6 @@ from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._group_log import GroupLog
 from kip848_client.consumer._listener import call_listener, listener_method
-from kip848_client.consumer._loop_watch import LoopWatch
 from kip848_client.consumer._requests import GroupRequests
 from kip848_client.consumer._watch import Watch
 from kip848_client.errors import CallbackError, LocalProtocolError
@@ -390,7 +390,7 @@ class Supervisor:
     def _tell_waits(self) -> None:
         now_ms = self._clock.now_ms()
         silent_ms = self.member.snapshot(now_ms).coordinator_silent_ms
-        waits: dict[str, str] = {}
+        waits = dict(self._core.waits)
         if silent_ms >= ANNOUNCED_AFTER_MS:
             waits["the group coordinator"] = self._requests.why_silent
         for level, line in self._waits.look(now_ms, waits, again=False):

@@ -99,7 +99,7 @@ def health_of(engine: Engine[Any, Any]) -> ConsumerHealth:
             event_loop_late_ms=0,
             consecutive_fences=0,
             fatal_error=fatal,
-            waits=engine.topics.problems(),
+            waits=(*engine.topics.problems(), *engine.core.problems(now_ms)),
         )
     seen = supervisor.member.snapshot(now_ms)
     last_ms = supervisor.last_heartbeat_ms
@@ -116,5 +116,9 @@ def health_of(engine: Engine[Any, Any]) -> ConsumerHealth:
         event_loop_late_ms=engine.watch.event_loop_late_ms,
         consecutive_fences=seen.consecutive_fences,
         fatal_error=fatal,
-        waits=(*supervisor.problems(), *engine.topics.problems()),
+        waits=(
+            *supervisor.problems(),
+            *engine.topics.problems(),
+            *engine.core.problems(now_ms),
+        ),
     )

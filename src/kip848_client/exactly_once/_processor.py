@@ -18,7 +18,7 @@ from kip848_client._clock import LoopClock
 from kip848_client._driver._backoff import jittered
 from kip848_client._driver._closing import Closing
 from kip848_client._driver._signals import checked_signals, on_first_signal
-from kip848_client._shown import shown
+from kip848_client._shown import repr_at_any_time, shown
 from kip848_client.consumer import Consumer
 from kip848_client.errors import ConfigError, Kip848Error, LocalProtocolError
 from kip848_client.exactly_once._core import ProcessorCore
@@ -160,6 +160,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
         self._closing: Closing | None = None
         self._close_by_s = 0.0
 
+    @repr_at_any_time
     def __repr__(self) -> str:
         topics = ", ".join(sorted(self._topics))
         return f"<ExactlyOnceProcessor {topics} by {self._producer!r}>"

@@ -25,6 +25,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from kip848_client._backoff import Jitter
+from kip848_client._partition_names import listed
 from kip848_client._types import TopicId, TopicPartition
 from kip848_client.cluster import (
     NO_EPOCH,
@@ -216,6 +217,22 @@ class FetchCore:
         """Everything that is known, frozen."""
         stale = self._stale_answers + self._answers.stale + self._tenures.stale
         return take_snapshot(self._assigned, self._planner, self._buffer, self._positions, stale)
+
+    def problems(self, now_ms: int) -> tuple[str, ...]:
+        """The look-ups of positions and offsets that take more than a second, in sentences."""
+        waits = [
+            (what, why, *found)
+            for what, waits in (
+                ("positions", self._positions.waits(now_ms)),
+                ("offsets", self._queries.waits(now_ms)),
+            )
+            for why, found in waits.items()
+        ]
+        return tuple(
+            f"it has been waiting for {what} of {listed(partitions)} "
+            f"for {(now_ms - since_ms) / 1000:.0f} s: {why}"
+            for what, why, since_ms, partitions in waits
+        )
 
     # -- handing out, between steps ----------------------------------------------------------
 

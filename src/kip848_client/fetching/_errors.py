@@ -16,6 +16,7 @@ from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import Kip848Error, RecordUnreadable, broker_error
 
 __all__ = [
+    "ANNOUNCED_AFTER_MS",
     "OF_PARTITIONS",
     "OF_WHOLES",
     "QUIET_MS",
@@ -26,6 +27,8 @@ __all__ = [
     "whole_of",
 ]
 
+ANNOUNCED_AFTER_MS: Final = 1_000
+"""A look-up of offsets or positions that takes longer is worth a line in the log."""
 QUIET_MS: Final = 10_000
 """For so long trouble that may pass is not told."""
 

@@ -33,12 +33,12 @@ from kip848_client._types import TopicId, TopicPartition
 from kip848_client.cluster import NO_EPOCH
 from kip848_client.errors import Kip848Error, NoOffsetForPartition, OffsetOutOfRange
 from kip848_client.fetching._commands import Command, LookUpCommitted, Notice
+from kip848_client.fetching._errors import ANNOUNCED_AFTER_MS, QUIET_MS
 from kip848_client.fetching._events import CommittedFailed, CommittedFound
 from kip848_client.fetching._model import EARLIEST, LATEST, FetchSettings, StoredOffset
 from kip848_client.fetching._queries import Found, Lookup, Queries
 
 __all__ = [
-    "QUIET_MS",
     "RETRY_MS",
     "PositionFound",
     "PositionStands",
@@ -51,8 +51,6 @@ BELIEVED_AFTER: Final = 3
 """So often in a row a broker must call an offset out of range that is in its log."""
 RETRY_MS: Final = 1_000
 """Between attempts after an error that the user was told."""
-QUIET_MS: Final = 10_000
-"""A search that lasts longer is worth a line in the log."""
 NOTICE_AGAIN_MS: Final = 60_000
 
 
@@ -110,6 +108,7 @@ class _Search:
     phase: _Phase
     due_ms: int
     """When to ask, if nothing is asked at the moment."""
+    since_ms: int
     notice_ms: int
     time: int = LATEST
     """What the reset looks for."""
@@ -123,6 +122,11 @@ class _Search:
     start: int = -1
     end: int = -1
     """What the leader's log has."""
+
+    @property
+    def why(self) -> str:
+        """Why it is not over."""
+        return self.lookups[0].last if self.lookups else self.last
 
 
 class Positions:
@@ -165,6 +169,16 @@ class Positions:
     def is_looking(self, tp: TopicPartition) -> bool:
         """Whether a position is looked for, or checked."""
         return tp in self._searches
+
+    def waits(self, now_ms: int) -> dict[str, tuple[int, list[TopicPartition]]]:
+        """The searches for an offset of the log that take more than a second: why, since when, and
+        of which partitions. The group knows what it waits for to tell what is committed."""
+        found: dict[str, tuple[int, list[TopicPartition]]] = {}
+        for search in self._searches.values():
+            is_asked = search.phase in (_Phase.RESET, _Phase.CHECK)
+            if is_asked and now_ms - search.since_ms >= ANNOUNCED_AFTER_MS:
+                found.setdefault(search.why, (search.since_ms, []))[1].append(search.tp)
+        return found
 
     # -- asking ------------------------------------------------------------------------------
 
@@ -279,7 +293,7 @@ class Positions:
     def _new(
         self, now_ms: int, tp: TopicPartition, tenure: int, topic_id: TopicId | None, phase: _Phase
     ) -> _Search:
-        search = _Search(tp, tenure, topic_id, phase, now_ms, now_ms + QUIET_MS)
+        search = _Search(tp, tenure, topic_id, phase, now_ms, now_ms, now_ms + QUIET_MS)
         self._searches[tp] = self._idle[tp] = search
         self._dirty = True
         return search
@@ -376,6 +390,7 @@ class Positions:
 
     def _ask(self, search: _Search) -> None:
         """Ask the leader for what this phase needs."""
+        search.notice_ms = min(search.notice_ms, search.due_ms + ANNOUNCED_AFTER_MS)
         del self._idle[search.tp]
         ask = partial(self._queries.ask, topic_id=search.topic_id)
         if search.phase is _Phase.RESET:
@@ -447,8 +462,7 @@ class Positions:
         for search in self._searches.values():
             if search.notice_ms <= now_ms:
                 search.notice_ms = now_ms + NOTICE_AGAIN_MS
-                why = search.lookups[0].last if search.lookups else search.last
-                late.setdefault(why, []).append(search.tp)
+                late.setdefault(search.why, []).append(search.tp)
         for why, partitions in late.items():
             only = partitions[0] if len(partitions) == 1 else None
             text = f"no position yet of {listed(partitions)}: {why}"

@@ -40,8 +40,14 @@ from kip848_client.errors import (
     RequestTimedOut,
     refusal,
 )
-from kip848_client.fetching._commands import Command, ListOffsets, OffsetsFound, OffsetsNotFound
-from kip848_client.fetching._errors import QUIET_MS
+from kip848_client.fetching._commands import (
+    Command,
+    ListOffsets,
+    Notice,
+    OffsetsFound,
+    OffsetsNotFound,
+)
+from kip848_client.fetching._errors import ANNOUNCED_AFTER_MS, QUIET_MS
 from kip848_client.fetching._events import OffsetsAsked, OffsetsListed, OffsetsNotListed
 from kip848_client.fetching._model import (
     EARLIEST,
@@ -116,6 +122,8 @@ class Lookup:
     missing: dict[TopicPartition, _Question] = field(default_factory=dict)
     found: dict[TopicPartition, FoundOffset] = field(default_factory=dict)
     last: str = "no leader is known"
+    since_ms: int | None = None
+    announced: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -181,13 +189,18 @@ class Queries:
         self._dirty = False
         self._hinted = False
         self._due_ms: int | None = None
+        self._announce_ms: int | None = None
+        """When to log what a user waits for."""
 
     # -- looking -----------------------------------------------------------------------------
 
     @property
     def deadline_ms(self) -> int | None:
         """When ``settle`` has something to do without another event; ``None`` for never."""
-        return 0 if self._dirty else self._due_ms
+        if self._dirty:
+            return 0
+        due = [each for each in (self._due_ms, self._announce_ms) if each is not None]
+        return min(due, default=None)
 
     @property
     def topics(self) -> frozenset[str]:
@@ -319,10 +332,12 @@ class Queries:
             if remedy_for(code).tries == 1:
                 self._end(now_ms, question.lookup, _refusal(code, question.tp, api="Metadata"))
             else:
-                question.lookup.last = f"{shown(question.tp)}: {error_name(code)}"
+                question.lookup.last = _of_partition(question, error_name(code))
 
     def settle(self, now_ms: int) -> None:
         """Send what is due, end what is overdue."""
+        if self._announce_ms is not None and now_ms >= self._announce_ms:
+            self._announce(now_ms)
         if not self._dirty and (self._due_ms is None or now_ms < self._due_ms):
             return
         if self._hinted:
@@ -340,6 +355,33 @@ class Queries:
             self._send(now_ms, node, ready, due)
         due.extend(each.deadline_ms for each in self._lookups if each.deadline_ms is not None)
         self._due_ms = min(due, default=None)
+        self._announce(now_ms)
+
+    def waits(self, now_ms: int) -> dict[str, tuple[int, list[TopicPartition]]]:
+        """What users have looked up for more than a second: as ``Positions.waits``."""
+        found: dict[str, tuple[int, list[TopicPartition]]] = {}
+        for lookup in self._tickets.values():
+            since_ms = now_ms if lookup.since_ms is None else lookup.since_ms
+            if now_ms - since_ms >= ANNOUNCED_AFTER_MS:
+                found.setdefault(lookup.last, (since_ms, []))[1].extend(lookup.missing)
+        return found
+
+    def _announce(self, now_ms: int) -> None:
+        """Log once what a user waits for, for more than a second."""
+        due: list[int] = []
+        for lookup in self._tickets.values():
+            if lookup.since_ms is None:
+                lookup.since_ms = now_ms
+            if lookup.announced or not lookup.missing:
+                continue
+            announce_ms = lookup.since_ms + ANNOUNCED_AFTER_MS
+            if now_ms < announce_ms:
+                due.append(announce_ms)
+                continue
+            lookup.announced = True
+            text = f"offsets of {listed(lookup.missing)} are not found yet: {lookup.last}"
+            self._emit(Notice(text, warning=True, partition=None))
+        self._announce_ms = min(due, default=None)
 
     # -- inside: requests --------------------------------------------------------------------
 
@@ -415,15 +457,15 @@ class Queries:
         topic_id = self._leaders.id_of(tp[0])
         if topic_id != question.asked_id:
             known = "is unknown" if topic_id is None else "has another topic id"
-            why = f"{shown(tp)}: the name {known} by now"
+            why = f"the name {known} by now"
             self._rest(now_ms, question, why, pauses, metadata=True)
         elif row is None:
-            why = f"{shown(tp)}: broker {node} answered nothing"
+            why = f"broker {node} answered nothing"
             self._rest(now_ms, question, why, pauses, metadata=False)
         elif row.error_code:
             self._on_refusal(now_ms, question, row.error_code, pauses)
         elif row.offset < 0 and question.time in (EARLIEST, LATEST):
-            why = f"{shown(tp)}: broker {node} answered offset {row.offset}"
+            why = f"broker {node} answered offset {row.offset}"
             self._rest(now_ms, question, why, pauses, metadata=False)
         else:
             offset = max(row.offset, _NONE_THERE)
@@ -449,7 +491,7 @@ class Queries:
         if doubt_ms is not None and now_ms - question.failing_ms >= doubt_ms:
             assert question.asked_id is not None, "nobody was asked"
             self._leaders.doubt((question.asked_id, question.tp[1]))
-        why = f"{shown(question.tp)}: {error_name(code)}"
+        why = error_name(code)
         self._rest(now_ms, question, why, pauses, metadata=metadata, code=code)
 
     def _rest(
@@ -471,10 +513,10 @@ class Queries:
         question.code = code
         question.refusals += 1
         question.due_ms = now_ms + pauses[refusals]
-        question.lookup.last = why
+        question.lookup.last = _of_partition(question, why)
         self._waiting[question] = None
         if metadata:
-            self._want_leaders(question.tp[0], why)
+            self._want_leaders(question.tp[0], f"{shown(question.tp)}: {why}")
 
     def _strike(self, question: _Question) -> None:
         del question.lookup.missing[question.tp]
@@ -491,6 +533,11 @@ class Queries:
 
 def _is_open(question: _Question) -> bool:
     return question.lookup.missing.get(question.tp) is question
+
+
+def _of_partition(question: _Question, why: str) -> str:
+    """Names the partition where the look-up has several: else they all have one reason."""
+    return f"{shown(question.tp)}: {why}" if len(question.lookup.missing) > 1 else why
 
 
 def _refusal(code: int, tp: TopicPartition, *, api: str) -> BrokerError:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from kip848_client._partition_names import listed
 from kip848_client._types import TopicPartition
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import BrokerError, Kip848Error, RequestTimedOut, broker_error
@@ -46,7 +47,7 @@ class _Lookup:
     """What the last request carried."""
     retry_ms: int = 0
     failures: int = 0
-    last: str = "no answer"
+    last: str = "the coordinator has not answered"
 
 
 class CommittedLookups:
@@ -75,6 +76,15 @@ class CommittedLookups:
         """When the next request is to be sent again; ``None`` for never."""
         waiting = [each.retry_ms for each in self._lookups if each.attempt is None]
         return min(waiting, default=None)
+
+    def waits(self) -> dict[str, str]:
+        """Why look-ups are not over, by what they are of: the oldest one of each reason, since
+        those with the same reason most often wait for the same."""
+        found: dict[str, str] = {}
+        for each in self._lookups:
+            if each.last not in found.values():
+                found[f"the committed offsets of {listed(each.partitions)}"] = each.last
+        return found
 
     def note_epoch(self, now_ms: int, member_epoch: int | None) -> None:
         """The member epoch changed: nothing waits for a pause to end any more."""

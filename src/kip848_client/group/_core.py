@@ -193,6 +193,11 @@ class GroupCore:
         return self._committer.open_tickets
 
     @property
+    def waits(self) -> Mapping[str, str]:
+        """The look-ups of committed offsets that are open: what of, and why."""
+        return self._lookups.waits()
+
+    @property
     def listener_is_idle(self) -> bool:
         """Whether no call of the listener is open or waits."""
         return self._calls.idle

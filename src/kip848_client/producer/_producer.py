@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, Self, TypeVar, Unpack, overload
 
 from kip848_client._aiokafka._builder import builder_maker
 from kip848_client._arguments import checked_timeout_ms
+from kip848_client._shown import repr_at_any_time
 from kip848_client.config import ProducerConfig, ProducerSettings
 from kip848_client.errors import CommitFailed, ConfigError, Kip848Error, LocalProtocolError
 from kip848_client.producer._deliveries import Receipts, RecordMetadata
@@ -143,6 +144,7 @@ class Producer(Generic[K, V]):
                 stacklevel=2,
             )
 
+    @repr_at_any_time
     def __repr__(self) -> str:
         engine = self._engine
         state = "closed" if self.was_stopped else "not started" if engine is None else "running"

@@ -351,7 +351,7 @@ class ClassicWorkerCore(ClassicMembership):
                 self._link.heard(self._now)
                 self._on_synced(answer.assignment)
             case ms.RequestRefused():
-                self._link.heard(self._now)
+                self._hear(answer)
                 self._on_refused(answer)
             case ms.RequestFailed():
                 self._fail(answer.error)

@@ -9,7 +9,7 @@ from typing import Final
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import BrokerError, broker_error
 
-__all__ = ["RULES", "ClassicVerdict", "classic_error", "judge"]
+__all__ = ["RULES", "ClassicVerdict", "classic_error", "is_at_work", "judge"]
 
 
 class ClassicVerdict(Enum):
@@ -65,6 +65,12 @@ def judge(code: int) -> ClassicVerdict:
     """The reaction to a refusal. A code without a rule is retried if Kafka calls it retriable."""
     default = ClassicVerdict.RETRY if is_retriable(code) else ClassicVerdict.FATAL
     return RULES.get(code, default)
+
+
+def is_at_work(code: int) -> bool:
+    """Whether a coordinator that refuses with this code does its work: it is the right one, and
+    has loaded the group."""
+    return judge(code) not in (ClassicVerdict.RETRY, ClassicVerdict.REDISCOVER)
 
 
 def classic_error(api: str, code: int) -> BrokerError:

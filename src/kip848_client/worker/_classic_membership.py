@@ -25,7 +25,7 @@ from kip848_client.member._coordinator import CoordinatorLink
 from kip848_client.member._policy import to_tell
 from kip848_client.worker import _classic_messages as ms
 from kip848_client.worker import _classic_states as st
-from kip848_client.worker._classic_errors import ClassicVerdict, classic_error, judge
+from kip848_client.worker._classic_errors import ClassicVerdict, classic_error, is_at_work, judge
 from kip848_client.worker._classic_heartbeat import ClassicHeartbeat
 from kip848_client.worker._classic_items import HeldItems
 from kip848_client.worker._classic_leading import Leading
@@ -113,6 +113,16 @@ class ClassicMembership:
         """Where to reach it."""
         return self._said.leader_url
 
+    @property
+    def is_in_round(self) -> bool:
+        """Whether the coordinator has a JoinGroup or SyncGroup, which it holds until the other
+        workers have sent theirs."""
+        return self._asking is not None
+
+    def coordinator_silent_ms(self, now_ms: int) -> int:
+        """For how long the coordinator has owed an answer; 0 when it owes none."""
+        return self._link.silent_ms(now_ms)
+
     def remaining_delay_ms(self, now_ms: int) -> int:
         """What is left of the delay that the newest assignment announced; 0 for none."""
         return 0 if self._delay_ends_ms is None else max(0, self._delay_ends_ms - now_ms)
@@ -176,13 +186,18 @@ class ClassicMembership:
                 self._link.heard(self._now)
                 self._beat.taken()
             case ms.RequestRefused():
-                self._link.heard(self._now)
+                self._hear(answer)
                 self._on_heartbeat_refused(answer)
             case ms.RequestFailed():
                 self._fail(answer.error)
             case _:
                 self._beat.failed(self._now)
                 self._lose_coordinator("a heartbeat was not answered")
+
+    def _hear(self, refused: ms.RequestRefused) -> None:
+        """A coordinator that does its work has answered; else it goes on owing an answer."""
+        if is_at_work(refused.code):
+            self._link.heard(self._now)
 
     def _on_heartbeat_refused(self, refused: ms.RequestRefused) -> None:
         error = classic_error(refused.api, refused.code)

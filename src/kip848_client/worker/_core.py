@@ -160,6 +160,16 @@ class WorkerCore:
         """Where to reach it."""
         return self._said.leader_url
 
+    @property
+    def is_in_round(self) -> bool:
+        """Whether the coordinator holds a request until other workers have sent theirs; never in
+        this protocol."""
+        return False
+
+    def coordinator_silent_ms(self, now_ms: int) -> int:
+        """For how long the coordinator has owed an answer; 0 when it owes none."""
+        return self._member.snapshot(now_ms).coordinator_silent_ms
+
     def remaining_delay_ms(self, now_ms: int) -> int:
         """What is left of the delay that the newest assignment announced; 0 for none."""
         return self._scheduled.remaining_ms(now_ms)

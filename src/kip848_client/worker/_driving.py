@@ -13,7 +13,10 @@ from typing import Any, Final, Protocol
 
 from kip848_client._driver._assignor_runs import AssignorRun
 from kip848_client._driver._hooks import call_hook
+from kip848_client._driver._loop_watch import LoopWatch
+from kip848_client._driver._membership import CoordinatorTrouble
 from kip848_client._driver._stepping import Stepping
+from kip848_client._driver._waits import ANNOUNCED_AFTER_MS, Waits
 from kip848_client._ports import Clock
 from kip848_client.connect import AssignorFailed, ConnectAssignor
 from kip848_client.errors import Kip848Error, LocalProtocolError
@@ -61,6 +64,11 @@ class Requests(Protocol):
         """The next request to the coordinator looks it up again."""
         ...
 
+    @property
+    def trouble(self) -> CoordinatorTrouble:
+        """Why the coordinator does not do its work."""
+        ...
+
     async def find_coordinator(self, command: FindCoordinator) -> Event:
         """FindCoordinator, to any broker."""
         ...
@@ -96,6 +104,8 @@ class Driving:
         self._steps: Stepping[Event | WorkerEvent] = Stepping(
             self._step, lambda: core.deadline_ms, TimerFired, clock
         )
+        self._each_second = LoopWatch(clock, lambda _late_ms: self._tell_waits())
+        self._waits = Waits()
         self._run_of_assignor = AssignorRun()
         self._turn = asyncio.Lock()
         """Whose turn it is to call the listener; fair, so calls come in order."""
@@ -116,7 +126,11 @@ class Driving:
 
     async def run(self) -> None:
         """Drive the core until cancelled. Raises what shows a bug of ours."""
-        await self._steps.run()
+        self._each_second.start()
+        try:
+            await self._steps.run()
+        finally:
+            self._each_second.stop()
 
     async def begun(self) -> None:
         """Return when ``run`` runs."""
@@ -222,6 +236,15 @@ class Driving:
             self.fatal = report.error
         level = logging.WARNING if report.severity is Severity.NOTICE else logging.ERROR
         self._say(level, str(report.error), cause=report.error.__cause__)
+
+    def _tell_waits(self) -> None:
+        now_ms, core, trouble = self._clock.now_ms(), self.core, self._requests.trouble
+        silent_ms = core.coordinator_silent_ms(now_ms)
+        # A coordinator that holds JoinGroup waits for other workers, and its group is at work.
+        is_due = silent_ms >= ANNOUNCED_AFTER_MS and (trouble.is_known or not core.is_in_round)
+        waits = {"the group coordinator": trouble.why_silent} if is_due else {}
+        for level, line in self._waits.look(now_ms, waits, again=False):
+            self._say(level, line)
 
     def _say(self, level: int, text: str, cause: BaseException | None = None) -> None:
         extra = {**self._fields, "member_epoch": self.core.member_epoch or 0}

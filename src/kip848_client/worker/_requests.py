@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kip848_client._driver._membership import ask_for_coordinator, ask_heartbeat
+from kip848_client._driver._membership import (
+    CoordinatorTrouble,
+    ask_for_coordinator,
+    ask_heartbeat,
+)
 from kip848_client._ports import Transport
 from kip848_client._types import GroupId, MemberId
 from kip848_client.error_codes import passes_in_lookup
@@ -59,6 +63,7 @@ class WorkerRequests:
         self._member_id = member_id
         self._transport = transport
         self._fields = fields
+        self.trouble: Final = CoordinatorTrouble()
 
     def forget_coordinator(self) -> None:
         """The next request to the coordinator looks it up again."""
@@ -86,12 +91,18 @@ class WorkerRequests:
             _HEARTBEAT_VERSIONS,
             heartbeat_outcome,
             self._unsupported,
+            self.trouble.hear,
         )
 
     async def find_coordinator(self, command: FindCoordinator) -> Event:
         """FindCoordinator, to any broker."""
         return await ask_for_coordinator(
-            self._transport, command, self._unsupported, self._group_id, self._fields
+            self._transport,
+            command,
+            self._unsupported,
+            self._group_id,
+            self._fields,
+            self.trouble.hear,
         )
 
     async def prepare(self, command: PrepareTarget) -> WorkerEvent:

@@ -15,7 +15,7 @@ from kip848_client._driver._closing import Closing
 from kip848_client._driver._home import Home
 from kip848_client._driver._membership import new_member_id
 from kip848_client._driver._parts import connection_options
-from kip848_client._shown import shown
+from kip848_client._shown import repr_at_any_time, shown
 from kip848_client._types import GroupId
 from kip848_client.config import WorkerConfig, WorkerOptions
 from kip848_client.config._client import checked_for_the_wire
@@ -98,6 +98,7 @@ class Worker:
         self._closing: Closing | None = None
         self._is_stopped = False
 
+    @repr_at_any_time
     def __repr__(self) -> str:
         return f"<Worker of group {self._config.group_id} at {self._config.bootstrap_servers}>"
 

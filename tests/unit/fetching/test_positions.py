@@ -491,14 +491,18 @@ def test_a_search_that_lasts_is_told_once_a_minute_for_all_it_concerns() -> None
         look.positions.begin(look.now, tp(n), 1, ID)
     look.settle()
     look.committed({tp(n): None for n in range(7)})
-    look.advance(9_999)
+    look.advance(999)
     assert not look.all(Notice)
+    assert not look.positions.waits(look.now)
     look.advance(1)
     (notice,) = look.take(Notice)
     assert notice.text == (
         "no position yet of t-0, t-1, t-2, t-3, t-4 and 2 more: no leader is known"
     )
     assert notice.warning
+    assert look.positions.waits(look.now) == {
+        "no leader is known": (look.now - 1_000, [tp(n) for n in range(7)])
+    }
     look.advance(59_999)
     assert not look.all(Notice)
     look.advance(1)

@@ -18,7 +18,7 @@ from kip848_client.errors import (
     UnknownBrokerError,
     UnsupportedVersion,
 )
-from kip848_client.fetching._commands import ListOffsets, OffsetsFound, OffsetsNotFound
+from kip848_client.fetching._commands import ListOffsets, Notice, OffsetsFound, OffsetsNotFound
 from kip848_client.fetching._events import OffsetsListed, OffsetsNotListed
 from kip848_client.fetching._model import (
     EARLIEST,
@@ -407,7 +407,7 @@ def test_a_lost_request_is_asked_again_and_may_have_another_leader() -> None:
     look = Looking({0: 1})
     look.ask({A: LATEST})
     look.lose(OffsetsNotListed(1, "cable cut"))
-    assert look.wanted == [("t", "cable cut")]
+    assert look.wanted == [("t", "t-0: cable cut")]
     look.advance(100)
     assert len(look.all(ListOffsets)) == 2
 
@@ -492,7 +492,7 @@ def test_the_deadline_names_some_of_many() -> None:
         (lambda look: look.no_metadata("no broker answered"), "no broker answered"),
         (
             lambda look: look.lead({}, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-            "t-0: UNKNOWN_TOPIC_OR_PARTITION",
+            "t-0 were not found in time: UNKNOWN_TOPIC_OR_PARTITION",
         ),
         (lambda look: look.lead({0: 2}), "broker 2 has not answered"),
     ],
@@ -551,3 +551,32 @@ def test_who_is_told_of_one_look_up_may_drop_another() -> None:
     look.settle()
     look.advance(10)
     assert told == ["first"]
+
+
+# -- what is told --------------------------------------------------------------------------------
+
+
+def test_a_look_up_of_a_user_that_lasts_is_told_once_with_its_reason() -> None:
+    look = Looking({0: 1})
+    look.ask({A: LATEST})
+    look.refuse(ErrorCode.LEADER_NOT_AVAILABLE)
+    look.advance(999)
+    assert not look.all(Notice)
+    assert not look.queries.waits(look.now)
+    look.advance(1)
+    (notice,) = look.take(Notice)
+    assert notice.warning
+    assert notice.text.startswith("offsets of t-0 are not found yet: ")
+    ((_why, (since_ms, partitions)),) = look.queries.waits(look.now).items()
+    assert (look.now - since_ms, partitions) == (1_000, [A])
+    look.advance(30_000)
+    assert not look.all(Notice)
+
+
+def test_a_look_up_that_is_answered_in_time_is_not_told() -> None:
+    look = Looking({0: 1})
+    look.ask({A: LATEST})
+    look.answer({A: listed(7)})
+    look.advance(30_000)
+    assert not look.all(Notice)
+    assert not look.queries.waits(look.now)

@@ -52,6 +52,21 @@ def test_nothing_committed_is_said_only_without_an_error() -> None:
     assert harness.out(CommittedFound) == [CommittedFound(5, found)]
 
 
+def test_what_a_look_up_waits_for_is_said() -> None:
+    harness = asked()
+    what = "the committed offsets of t-0, t-1"
+    assert dict(harness.core.waits) == {what: "the coordinator has not answered"}
+    answer(harness, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    (why,) = harness.core.waits.values()
+    assert "COORDINATOR_LOAD_IN_PROGRESS" in why
+    harness.feed(CommittedAsked(6, (A,), harness.now + 10_000))
+    assert list(harness.core.waits) == [what, "the committed offsets of t-0"]
+    answer(harness, a=CommittedRow(4))
+    harness.advance(1_000)
+    answer(harness, a=CommittedRow(4), b=CommittedRow(6))
+    assert not harness.core.waits
+
+
 def test_silence_about_a_partition_is_not_nothing_committed() -> None:
     harness = asked()
     answer(harness, a=CommittedRow(4))

@@ -1,0 +1,62 @@
+"""A look-up of committed offsets that takes long is told, once; in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kip848_client.error_codes import ErrorCode
+from kip848_client.wire.messages.offset_fetch import OffsetFetchResponse, OffsetFetchResponseGroup
+from tests.support.virtual_loop import run_virtually
+from tests.unit.consumer.test_supervisor import TP, SupervisorHarness, found, running
+
+STEP_MS = 100
+WHAT = "the committed offsets of t-0"
+
+
+def loading(_request: Any) -> OffsetFetchResponse:
+    code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    return OffsetFetchResponse(groups=(OffsetFetchResponseGroup(group_id="g", error_code=code),))
+
+
+async def look_up(harness: SupervisorHarness, seconds: float) -> tuple[str, ...]:
+    """The problems after so long, and after the answer."""
+    async with running(harness):
+        await harness.join()
+        asked = asyncio.create_task(
+            harness.supervisor.commits.fetch_committed((TP,), harness.clock.ms + 60_000)
+        )
+        await pass_time(harness, seconds)
+        problems = harness.supervisor.problems()
+        harness.answers["OffsetFetch"] = lambda _: found(4)
+        await pass_time(harness, 3)
+        assert asked.done()
+        assert not harness.supervisor.problems()
+    return problems
+
+
+async def pass_time(harness: SupervisorHarness, seconds: float) -> None:
+    for _ in range(int(seconds * 1_000 / STEP_MS)):
+        harness.clock.ms += STEP_MS
+        await asyncio.sleep(STEP_MS / 1_000)
+
+
+def test_committed_offsets_that_take_long(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> tuple[str, ...]:
+        return await look_up(SupervisorHarness(OffsetFetch=loading), 4)
+
+    (problem,) = run_virtually(main)
+    assert problem.startswith(f"it has been waiting for {WHAT} for ")
+    assert "COORDINATOR_LOAD_IN_PROGRESS" in problem
+    (line,) = [each for each in caplog.messages if f"waiting for {WHAT}" in each]
+    assert "COORDINATOR_LOAD_IN_PROGRESS" in line
+
+
+def test_committed_offsets_that_come_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> tuple[str, ...]:
+        return await look_up(SupervisorHarness(), 4)
+
+    assert run_virtually(main) == ()
+    assert not [each for each in caplog.messages if WHAT in each]
