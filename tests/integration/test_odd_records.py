@@ -4,11 +4,13 @@ what Java's consumer does."""
 from __future__ import annotations
 
 import asyncio
+import gzip
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import aiokafka
 import anyio.to_thread
+import cramjam
 import pytest
 
 from kip848_client import (
@@ -21,6 +23,7 @@ from kip848_client import (
 )
 from kip848_client.admin import NewTopic
 from kip848_client.aiokafka import AIOKafkaConsumer
+from kip848_client.compression import pack
 from kip848_client.error_codes import ErrorCode
 from kip848_client.records._paths import PATHS
 from kip848_client.wire.messages.produce import (
@@ -30,6 +33,7 @@ from kip848_client.wire.messages.produce import (
 )
 from tests.integration.cluster import Cluster
 from tests.support.odd_records import (
+    FIRST_MS,
     TAKEN,
     Read,
     field,
@@ -225,6 +229,60 @@ async def test_a_processor_goes_on_behind_a_name_that_is_not_utf_8(cluster: Clus
 
 
 @pytest.mark.parametrize("compiled", PATHS)
+async def test_a_record_that_cannot_be_read_is_a_dead_letter_of_the_processor(
+    cluster: Cluster, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not compiled:
+        monkeypatch.delitem(PATHS, True, raising=False)
+    topic = await topic_for_any_time(cluster, f"letters-{compiled}".lower())
+    out, dead = cluster.unique(f"{topic}-out"), cluster.unique(f"{topic}-dead")
+    for name in (out, dead):
+        await cluster.create_topic(name, 1)
+    odd = raw_record(1 << 20, field(b"odd"), headers=[field(b"h") + field(b"x")])
+    values = raw_record(0, field(b"0")) + odd + raw_record(2, field(b"2"))
+    assert await answer_to(cluster, topic, raw_batch(values, 3)) == 0
+    assert await answer_to(cluster, topic, raw_batch(raw_record(0, field(b"3")), 1)) == 0
+    at: Any = {"bootstrap_servers": cluster.bootstrap}
+    processor: Any
+
+    def function(record: Any) -> ProducerRecord:
+        if record.value == b"3":
+            processor.request_stop()
+        return ProducerRecord(out, value=record.value)
+
+    processor = ExactlyOnceProcessor(
+        topic,
+        function,
+        dead_letter_topic=dead,
+        consumer=Consumer(
+            group_id=topic,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            isolation_level="read_committed",
+            **at,
+        ),
+        producer=Producer(transactional_id=topic, **at),
+    )
+    async with asyncio.timeout(30), processor:
+        await processor.run()
+    async with (
+        asyncio.timeout(20),
+        Consumer[Any, Any](
+            auto_offset_reset="earliest", isolation_level="read_committed", **at
+        ) as reader,
+    ):
+        reader.assign([(out, 0)])
+        assert [(await reader.getone()).value for _ in range(3)] == [b"0", b"2", b"3"]
+        reader.assign([(dead, 0)])
+        letter = await reader.getone()
+    assert (letter.key, letter.value, letter.timestamp) == (b"k", b"odd", FIRST_MS)
+    headers = dict(letter.headers)
+    assert headers["h"] == b"x"
+    assert headers["kip848.errors.offset"] == b"1"
+    assert headers["kip848.errors.exception.class.name"].endswith(b".RecordUnreadable")
+
+
+@pytest.mark.parametrize("compiled", PATHS)
 async def test_an_offset_beyond_its_batch_can_be_sought_past(
     cluster: Cluster, compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,3 +323,50 @@ async def test_brokers_refuse_what_makes_no_sense(cluster: Cluster, odd: bytes) 
     for codec in (0, 1):
         code = await answer_to(cluster, topic, raw_batch(odd, 1, codec=codec))
         assert code == ErrorCode.INVALID_RECORD
+
+
+ROWS = b"".join(raw_record(delta, field(b"%d" % delta)) for delta in range(3))
+GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
+TAILS_TAKEN = {
+    "gzip and garbage": (GZIP, gzip.compress(ROWS, mtime=0) + bytes(40)),
+    "snappy and 3 bytes": (SNAPPY, pack(SNAPPY, ROWS) + b"abc"),
+    "lz4 and garbage": (LZ4, pack(LZ4, ROWS) + b"garbage"),
+    "lz4 and half a frame": (LZ4, pack(LZ4, ROWS) + pack(LZ4, ROWS)[:-9]),
+    "lz4 that ends with an empty block": (LZ4, pack(LZ4, ROWS)[:-4] + b"\0\0\0\x80"),
+    "zstd and half a header": (ZSTD, pack(ZSTD, ROWS) + b"\x28\xb5"),
+    "zstd and half a frame to be skipped": (ZSTD, pack(ZSTD, ROWS) + b"\x50\x2a\x4d\x18\5\0\0\0h"),
+}
+TAILS_REFUSED = {
+    "snappy and 4 bytes": (SNAPPY, pack(SNAPPY, ROWS) + bytes(4)),
+    "snappy and half a header": (SNAPPY, pack(SNAPPY, ROWS) + b"\x82SNAPPY\0"),
+    "lz4 of blocks that depend on each other": (LZ4, bytes(cramjam.lz4.compress(ROWS))),
+    "lz4 behind a frame to be skipped": (LZ4, b"\x50\x2a\x4d\x18\0\0\0\0" + pack(LZ4, ROWS)),
+    "zstd and garbage": (ZSTD, pack(ZSTD, ROWS) + b"abc"),
+}
+
+
+@pytest.mark.parametrize("compiled", PATHS)
+async def test_what_follows_compressed_records_is_left_out(
+    cluster: Cluster, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not compiled:
+        monkeypatch.delitem(PATHS, True, raising=False)
+    topic = await topic_for_any_time(cluster, f"tails-{compiled}".lower())
+    for what, (codec, payload) in TAILS_TAKEN.items():
+        batch = raw_batch(payload, 3, attributes=codec)
+        assert await answer_to(cluster, topic, batch) == 0, what
+    found: list[Any] = []
+    settings: Any = {"bootstrap_servers": cluster.bootstrap, "auto_offset_reset": "earliest"}
+    async with asyncio.timeout(20), Consumer[Any, Any](**settings) as consumer:
+        consumer.assign([(topic, 0)])
+        while len(found) < 3 * len(TAILS_TAKEN):
+            found += [each.value for each in await in_lists(consumer)]
+    assert found == [b"0", b"1", b"2"] * len(TAILS_TAKEN)
+
+
+@pytest.mark.parametrize("what", TAILS_REFUSED)
+async def test_brokers_refuse_what_cannot_be_unpacked(cluster: Cluster, what: str) -> None:
+    codec, payload = TAILS_REFUSED[what]
+    topic = await topic_for_any_time(cluster, f"tail-{codec}-{len(payload)}-{payload[-1]}")
+    code = await answer_to(cluster, topic, raw_batch(payload, 3, attributes=codec))
+    assert code == ErrorCode.UNKNOWN_SERVER_ERROR

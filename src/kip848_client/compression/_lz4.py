@@ -6,7 +6,11 @@ library sees them:
 - It does not look at the size and the checksum of the whole content that a frame may name.
 - In messages of magic 0 it does not look at the checksum of the frame's header: Kafka 0.8 and 0.9
   computed it over too many bytes (KAFKA-3160).
-- It ends with the frame, whatever follows. Here another frame may follow.
+- It ends with the first frame, whatever follows.
+- A stored block without bytes ends a frame, too.
+
+And it refuses what the library takes: blocks that depend on those before them, dictionaries, and
+frames to be skipped.
 """
 
 from __future__ import annotations
@@ -20,15 +24,15 @@ from kip848_client.compression._output import filled
 __all__ = ["look", "pack", "unpack", "unpack_small"]
 
 _MAGIC: Final = b"\x04\x22\x4d\x18"
-_SKIPPED: Final = b"\x2a\x4d\x18"
-"""The magic of a skippable frame, but for its first byte, which is 0x50 to 0x5f."""
 _VERSION: Final = 0x40
 _VERSION_MASK: Final = 0xC0
 _INDEPENDENT: Final = 0x20
 _BLOCK_CHECKSUMS: Final = 0x10
 _CONTENT_SIZE: Final = 0x08
 _CONTENT_CHECKSUM: Final = 0x04
-_DICTIONARY: Final = 0x01
+_RESERVED: Final = 0x03
+"""In Kafka; the last bit says elsewhere that there is a dictionary."""
+_SIZES_MASK: Final = 0x70
 _PLAIN_HEADER_BYTES: Final = 7
 _END: Final = b"\0\0\0\0"
 _STORED: Final = 0x8000_0000
@@ -48,22 +52,14 @@ def pack(data: bytes) -> bytes:
 
 
 def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
-    """The same frames as the library takes them, and what they unpack to at most. Where that is
-    more than ``enough``, and the frames need not be rewritten, it is not counted further."""
+    """The frame as the library takes it, and what it unpacks to at most."""
     size = _plain_size_max(payload, enough)
     if size is not None:
         return payload, size
-    size = at = 0
-    parts: list[bytes] = []
-    while _begins(payload, at):
-        frame = _Frame(payload, at)
-        if not frame.is_skipped:
-            size += frame.size_max()
-            parts += (frame.header(check=magic > 0), payload[frame.blocks : frame.blocks_end])
-        at = frame.end
-    if not at:
-        raise CorruptPayload("lz4: it does not begin with a frame")
-    return b"".join(parts), size
+    frame = _Frame(payload)
+    size = frame.size_max()
+    header = frame.header(check=magic > 0)
+    return b"".join((header, payload[frame.blocks : frame.blocks_end], _END)), size
 
 
 def unpack_small(payload: bytes, enough: int, magic: int) -> bytes | None:
@@ -122,64 +118,60 @@ def _plain_header(descriptor: bytes) -> tuple[int, int, int]:
 
     flags, sizes = descriptor
     block_max = _BLOCK_BYTES_MAX.get(sizes >> 4, 0)
-    is_plain = block_max and flags & ~(_INDEPENDENT | _BLOCK_CHECKSUMS) == _VERSION
+    is_plain = block_max and flags & ~_BLOCK_CHECKSUMS == _VERSION | _INDEPENDENT
     checksum = xxh32_intdigest(descriptor) >> 8 & 0xFF if is_plain else -1
     return checksum, block_max, 4 if flags & _BLOCK_CHECKSUMS else 0
 
 
-def _begins(payload: bytes, at: int) -> bool:
-    magic = payload[at : at + 4]
-    return magic == _MAGIC or (magic[1:] == _SKIPPED and magic[0] >> 4 == 5)
-
-
 class _Frame:
-    """A frame, or one to be skipped. Where the blocks of a frame end ``size_max`` finds out."""
+    """The first frame of a payload. Where its blocks end ``size_max`` finds out."""
 
-    def __init__(self, payload: bytes, at: int) -> None:
+    def __init__(self, payload: bytes) -> None:
         self._payload = payload
-        self._at = at
-        self.end = at
-        self.blocks_end = at
-        self.is_skipped = payload[at : at + 4] != _MAGIC
-        if self.is_skipped:
-            self.end = at + 8 + self._uint(at + 4)
-            return
-        self._flags = self._byte(at + 4)
-        self._block_max = _BLOCK_BYTES_MAX.get(self._byte(at + 5) >> 4, 0)
+        if payload[:4] != _MAGIC:
+            raise CorruptPayload("lz4: it does not begin with a frame")
+        self._flags = self._byte(4)
+        sizes = self._byte(5)
+        self._block_max = _BLOCK_BYTES_MAX.get(sizes >> 4, 0)
         if self._flags & _VERSION_MASK != _VERSION or not self._block_max:
             raise CorruptPayload("lz4: the header of a frame is wrong")
-        self._size_bytes = 8 if self._flags & _CONTENT_SIZE else 0
-        self._checksum_at = at + 6 + self._size_bytes + (4 if self._flags & _DICTIONARY else 0)
+        if not self._flags & _INDEPENDENT:
+            raise CorruptPayload("lz4: the blocks depend on each other, which Kafka does not allow")
+        if self._flags & _RESERVED or sizes & ~_SIZES_MASK:
+            raise CorruptPayload("lz4: the header of a frame has bits that are reserved in Kafka")
+        self._checksum_at = 14 if self._flags & _CONTENT_SIZE else 6
         self.blocks = self._checksum_at + 1
+        self.blocks_end = self.blocks
+        """Before the end mark."""
 
     def size_max(self) -> int:
         """What it unpacks to at most."""
         size, at = 0, self.blocks
         after = 4 if self._flags & _BLOCK_CHECKSUMS else 0
-        while length := self._uint(at):
-            at += 4
-            if length & _STORED:
-                length ^= _STORED
-                size += length
-            else:
-                size += min(self._block_max, length * _RATIO_MAX)
+        while True:
+            word = self._uint(at)
+            length = word & ~_STORED
+            if not length:
+                break
+            size += length if word & _STORED else min(self._block_max, length * _RATIO_MAX)
             if length > self._block_max:
                 raise CorruptPayload("lz4: a block is larger than its frame allows")
-            at += length + after
-        self.blocks_end = at + 4
-        self.end = self.blocks_end + (4 if self._flags & _CONTENT_CHECKSUM else 0)
+            at += 4 + length + after
+        self.blocks_end = at
+        if self._flags & _CONTENT_CHECKSUM:
+            self._uint(at + 4)
         return size
 
     def header(self, *, check: bool) -> bytes:
         """The header, without size and checksum of the content."""
         from xxhash import xxh32_intdigest
 
+        descriptor = self._payload[4 : self._checksum_at]
         said = self._byte(self._checksum_at)
-        descriptor = self._payload[self._at + 4 : self._checksum_at]
         if check and xxh32_intdigest(descriptor) >> 8 & 0xFF != said:
             raise CorruptPayload("lz4: the checksum of a frame's header is wrong")
         flags = self._flags & ~(_CONTENT_SIZE | _CONTENT_CHECKSUM)
-        descriptor = bytes((flags, descriptor[1])) + descriptor[2 + self._size_bytes :]
+        descriptor = bytes((flags, descriptor[1]))
         return _MAGIC + descriptor + bytes((xxh32_intdigest(descriptor) >> 8 & 0xFF,))
 
     def _byte(self, at: int) -> int:

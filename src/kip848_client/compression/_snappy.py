@@ -19,6 +19,7 @@ __all__ = ["look", "pack", "unpack", "unpack_small"]
 _MAGIC: Final = b"\x82SNAPPY\x00"
 _HEADER: Final = _MAGIC + struct.pack(">ii", 1, 1)
 _LENGTH: Final = struct.Struct(">I")
+_VERSION: Final = struct.Struct(">i")
 (_HEADER_AGAIN,) = _LENGTH.unpack(_MAGIC[:4])
 _BLOCK_BYTES: Final = 32 << 10
 """Of data in a block that is written, as in Java's."""
@@ -103,9 +104,13 @@ def _blocks(payload: bytes) -> Iterator[tuple[int, int]]:
         raise CorruptPayload("snappy: it ends inside of its header")
     while at < total:
         if at + _LENGTH.size > total:
-            raise CorruptPayload("snappy: it ends inside of the length of a block")
+            return  # Java's reader leaves out up to three bytes at the end, too
         (length,) = _LENGTH.unpack_from(payload, at)
         if length == _HEADER_AGAIN and payload.startswith(_MAGIC, at):
+            if at + len(_HEADER) > total:
+                raise CorruptPayload("snappy: it ends inside of a header")
+            if _VERSION.unpack_from(payload, at + len(_MAGIC))[0] < 1:
+                raise CorruptPayload("snappy: a header has a version below 1")
             at += len(_HEADER)
             continue
         start = at + _LENGTH.size

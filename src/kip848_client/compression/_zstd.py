@@ -1,5 +1,5 @@
 """zstd: frames one after the other, with or without the size of their content, and frames to be
-skipped."""
+skipped. One that is cut short at the end is left out if it has made nothing yet, as in Java."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from kip848_client.compression._output import filled
 __all__ = ["look", "pack", "unpack", "unpack_small"]
 
 _MAGIC: Final = 0xFD2F_B528
-_SKIPPED: Final = 0x184D_2A5
-"""The magic of a frame to be skipped, but for its last 4 bits."""
 _UINT: Final = struct.Struct("<I")
+_MAGIC_BYTES: Final = _UINT.pack(_MAGIC)
+_SKIPPED_FIRST: Final = 5
+"""The high bits of the first byte of a frame to be skipped."""
+_SKIPPED_REST: Final = b"\x2a\x4d\x18"
+"""The other three bytes of its magic."""
 _BEGINNING: Final = struct.Struct("<IB")
 """Magic and descriptor of a frame."""
 _BLOCK_BYTES_MAX: Final = 128 << 10
@@ -49,27 +52,23 @@ def pack(data: bytes) -> bytes:
 
 
 def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
-    """``payload``, and what it unpacks to at most, by the headers of its frames and blocks. More
-    than ``enough`` is not counted."""
+    """What is to be unpacked of ``payload``, and what it unpacks to at most, by the headers of its
+    frames and blocks. More than ``enough`` is not counted."""
     del magic
     if (known := _plain_size_max(payload)) is not None:
         return payload, known
     size = at = 0
-    try:
-        while at < len(payload):
-            (kind,) = _UINT.unpack_from(payload, at)
-            if kind >> 4 == _SKIPPED:
-                (length,) = _UINT.unpack_from(payload, at + 4)
-                at += 8 + length
-            elif kind == _MAGIC:
-                frame_size, at = _frame(payload, at + 4, enough - size)
-                size += frame_size
-                if size > enough:
-                    break
-            else:
-                raise CorruptPayload("zstd: a frame does not begin with its magic")
-    except (IndexError, struct.error) as err:
-        raise CorruptPayload("zstd: it ends inside of a frame") from err
+    while at < len(payload):
+        start = at
+        try:
+            frame_size, at = _frame_or_skipped(payload, at, enough - size)
+        except _Cut as cut:
+            if not start or cut.size:
+                raise CorruptPayload("zstd: it ends inside of a frame") from cut
+            return payload[:start], size  # Java's reader leaves it out, too
+        size += frame_size
+        if size > enough:
+            break
     return payload, size
 
 
@@ -77,9 +76,11 @@ def unpack_small(payload: bytes, enough: int, magic: int) -> bytes | None:
     """All of it; ``None`` where it may be more than ``enough``."""
     size = _plain_size_max(payload)
     if size is None:
-        _, size = look(payload, enough, magic)
+        payload, size = look(payload, enough, magic)
     if size > enough:
         return None
+    if not payload:
+        return b""
     if size > _COPIED_BYTES_MAX:
         return unpack(payload, size, size, b"").data
     return bytes(_library().decompress(payload))
@@ -95,6 +96,8 @@ def _library() -> Any:
 
 def unpack(payload: bytes, size: int, limit: int, head: bytes) -> Unpacked:
     """See ``kip848_client.compression.unpack``."""
+    if not payload:
+        return Unpacked(head, is_whole=True)
     return filled(_library().decompress_into, payload, size, limit, head)
 
 
@@ -110,8 +113,39 @@ def _plain_size_max(payload: bytes) -> int | None:
     return _BLOCK_BYTES_MAX if is_one else None
 
 
+def _frame_or_skipped(payload: bytes, at: int, enough: int) -> tuple[int, int]:
+    """What a frame unpacks to at most, and where it ends. Raises ``_Cut``."""
+    beginning = payload[at : at + 4]
+    is_frame = _MAGIC_BYTES.startswith(beginning)
+    if not is_frame and not (
+        beginning[0] >> 4 == _SKIPPED_FIRST and _SKIPPED_REST.startswith(beginning[1:])
+    ):
+        raise CorruptPayload("zstd: a frame does not begin with its magic")
+    if is_frame and len(beginning) == len(_MAGIC_BYTES):
+        return _frame(payload, at + 4, enough)
+    if at + 8 > len(payload):
+        raise _Cut(0)
+    (length,) = _UINT.unpack_from(payload, at + 4)
+    at += 8 + length
+    if at > len(payload):
+        raise _Cut(0)
+    return 0, at
+
+
+class _Cut(Exception):
+    """A payload ends inside of a frame, which has made ``size`` bytes by then."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.size = size
+
+
 def _frame(payload: bytes, at: int, enough: int) -> tuple[int, int]:
-    """What a frame unpacks to at most, and where it ends; what follows its magic is at ``at``."""
+    """What a frame unpacks to at most, and where it ends; what follows its magic is at ``at``.
+    Raises ``_Cut``."""
+    total = len(payload)
+    if at >= total or at - 4 + _HEADER_BYTES[payload[at]] > total:
+        raise _Cut(0)
     descriptor = payload[at]
     at += 1
     is_single = descriptor >> 5 & 1
@@ -132,16 +166,18 @@ def _frame(payload: bytes, at: int, enough: int) -> tuple[int, int]:
     while not is_last:
         if size > enough and (said is None or said > enough):
             return size if said is None else min(size, said), at
+        if at + _BLOCK_HEADER_BYTES > total:
+            raise _Cut(size)
         header = payload[at] | payload[at + 1] << 8 | payload[at + 2] << 16
         at += _BLOCK_HEADER_BYTES
         is_last, kind, length = bool(header & 1), header >> 1 & 3, header >> 3
-        if kind == _COMPRESSED:
-            size += block_max
-            at += length
-        else:
-            size += length
-            at += 1 if kind == _REPEATED else length
+        stored = 1 if kind == _REPEATED else length
+        if at + stored > total:
+            # bytes that are stored as they are need no end
+            raise _Cut(size + (0 if kind in (_COMPRESSED, _REPEATED) else total - at))
+        at += stored
+        size += block_max if kind == _COMPRESSED else length
     at += descriptor & _CHECKSUM
-    if at > len(payload):
-        raise CorruptPayload("zstd: it ends inside of a frame")
+    if at > total:
+        raise _Cut(size)
     return size if said is None else min(size, said), at

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from kip848_client._types import TopicPartition
+from kip848_client.errors import RecordUnreadable
 
 __all__ = [
     "Abort",
@@ -27,6 +28,7 @@ __all__ = [
     "Rewind",
     "SendDeadLetters",
     "SendOffsets",
+    "TakeUnreadable",
 ]
 
 
@@ -45,6 +47,14 @@ class Poll(Command):
     number: int
     max_records: int
     wait_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TakeUnreadable(Command):
+    """Have this record in hand, behind those of its partition, by the bytes that the error has, and
+    have the consumer read on behind it."""
+
+    error: RecordUnreadable
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from kip848_client.errors import (
     Kip848Error,
     LocalProtocolError,
     NotAssigned,
+    RecordUnreadable,
     TransportError,
 )
 from kip848_client.exactly_once import _commands as do
@@ -45,7 +46,13 @@ from kip848_client.exactly_once._model import Portion, ProcessorSettings, State
 from kip848_client.exactly_once._overruns import Overruns
 from kip848_client.exactly_once._progress import Progress
 from kip848_client.exactly_once._unsendable import Unsendable
-from kip848_client.exactly_once._verdicts import Verdict, is_of_the_record, overran, verdict
+from kip848_client.exactly_once._verdicts import (
+    Verdict,
+    is_of_the_record,
+    is_one_record,
+    overran,
+    verdict,
+)
 
 __all__ = ["ProcessorCore"]
 
@@ -228,8 +235,20 @@ class ProcessorCore:
         elif isinstance(event.error, CallbackError):
             # our own listener waited too long, and is called again
             self._notice(f"a rebalance waits for the end of a transaction: {event.error}")
+        elif self._settings.dead_letters and is_one_record(event.error):
+            self._take_unreadable(event.error)
         else:
             self._read_error = event.error
+
+    def _take_unreadable(self, error: RecordUnreadable) -> None:
+        """It becomes a dead letter when those before it are processed."""
+        tp = TopicPartition(error.topic, error.partition)
+        portion = Portion(tp, error.offset, error.offset + 1, 1)
+        self._out.append(do.TakeUnreadable(error))
+        self._progress.polled((portion,))
+        if self._unsendable.of(portion) is None:  # an aborted transaction may have had it
+            self._unsendable.add(tp, portion.first, portion.until, error)
+            self._notice(f"a record becomes a dead letter: {error}")
 
     def _on_worked(
         self, event: ev.Processed | ev.FunctionFailed | ev.OutputRefused | ev.Failed

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kip848_client._types import TopicPartition
+from kip848_client.errors import RecordUnreadable
 from kip848_client.records import Record
+from kip848_client.records._record import RawRecord, raw_record
 
-__all__ = ["dead_letter_headers"]
+__all__ = ["dead_letter_headers", "unreadable_record"]
 
 _TEXT_MAX: Final = 4_000
 """An error may say a lot; a record must not become too large by it."""
+
+
+def unreadable_record(error: RecordUnreadable) -> RawRecord:
+    """What there is of a record that cannot be read. Where its fields cannot be told apart, all of
+    its bytes are the value."""
+    value = error.value if error.timestamp is not None else error.data
+    timestamp = -1 if error.timestamp is None else error.timestamp
+    kind = error.timestamp_type or 0
+    tp = TopicPartition(error.topic, error.partition)
+    return raw_record(tp, error.offset, timestamp, kind, error.key, value, error.headers)
 
 
 def dead_letter_headers(

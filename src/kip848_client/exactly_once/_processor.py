@@ -83,11 +83,12 @@ class ExactlyOnceProcessor(Generic[K, V]):
     A record whose function raises goes to ``dead_letter_topic``, in the same transaction and none
     of its outputs with it; with ``batch=True`` every record of the batch does. So does one with an
     output that can never be sent: one that is too large, or that a serializer refuses; the
-    transaction is aborted for that and repeated. Key, value, time and headers stay as they were,
-    with these headers added, all text: ``kip848.errors.topic``, ``kip848.errors.partition``,
-    ``kip848.errors.offset``, ``kip848.errors.exception.class.name`` and
-    ``kip848.errors.exception.message``. The consumer must be one without deserializers then: decode
-    in the function, so that what cannot be decoded is a dead letter, too. Without a
+    transaction is aborted for that and repeated. So does a record that the consumer cannot read
+    (``RecordUnreadable``), with all its bytes as the value if its fields make no sense. Key, value,
+    time and headers stay as they were, with these headers added, all text: ``kip848.errors.topic``,
+    ``kip848.errors.partition``, ``kip848.errors.offset``, ``kip848.errors.exception.class.name``
+    and ``kip848.errors.exception.message``. The consumer must be one without deserializers then:
+    decode in the function, so that what cannot be decoded is a dead letter, too. Without a
     ``dead_letter_topic`` ``run`` raises what the function raised, with a note that says where, and
     nothing of the transaction is committed.
 
@@ -257,7 +258,8 @@ class ExactlyOnceProcessor(Generic[K, V]):
         ``delivery_timeout_ms``, ``TransactionTimedOut`` when the outputs of one record alone did
         not get through within ``transaction_timeout_ms``, three times in a row, ``BrokerError`` or
         ``RecordTooLarge`` when an output cannot be sent, and what asking the consumer for records
-        raises, ``RecordUnreadable`` for instance. ``CommitInDoubt`` when it was stopped, or the
+        raises: ``RecordUnreadable`` without a ``dead_letter_topic``, or where it is about damaged
+        bytes or a batch that unpacks to too much. ``CommitInDoubt`` when it was stopped, or the
         producer has failed, before the last commit was answered.
 
         When it is cancelled, the open transaction is aborted by ``stop``. Then, and after an error,

@@ -23,6 +23,7 @@ from kip848_client.errors import ConsumerClosed, Kip848Error, NotAssigned
 from kip848_client.exactly_once import _commands as do
 from kip848_client.exactly_once import _events as ev
 from kip848_client.exactly_once._core import ProcessorCore
+from kip848_client.exactly_once._dead_letters import unreadable_record
 from kip848_client.exactly_once._model import Portion
 from kip848_client.exactly_once._working import Rows, Working
 from kip848_client.producer import Producer
@@ -174,6 +175,12 @@ class Running:
                     self._hand.pop(tp, None)
                     with suppress(NotAssigned, ConsumerClosed):
                         self._consumer.seek(tp, offset)
+            case do.TakeUnreadable(error):
+                row = unreadable_record(error)
+                tp = TopicPartition(row.topic, row.partition)
+                self._hand.setdefault(tp, deque()).append(row)
+                with suppress(NotAssigned, ConsumerClosed):
+                    self._consumer.seek(tp, row.offset + 1)
             case do.Drop(partitions):
                 self._forget(partitions)
             case do.Release(ticket):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final
+from typing import Final, TypeGuard
 
 from kip848_client.error_codes import ErrorCode, is_retriable
 from kip848_client.errors import (
@@ -15,13 +15,14 @@ from kip848_client.errors import (
     Kip848Error,
     ProducerFailed,
     RecordTooLarge,
+    RecordUnreadable,
     SchemaUnavailable,
     TransactionAborted,
     TransactionTimedOut,
     TransportError,
 )
 
-__all__ = ["Verdict", "is_of_the_record", "overran", "verdict"]
+__all__ = ["Verdict", "is_of_the_record", "is_one_record", "overran", "verdict"]
 
 
 class Verdict(Enum):
@@ -93,6 +94,15 @@ def is_of_the_record(error: Exception) -> bool:
     """Whether ``error``, which the function raised, is about the record that it had. That the
     process has no memory left is not: the records to come would be dead letters, too."""
     return not isinstance(error, MemoryError)
+
+
+def is_one_record(error: Exception) -> TypeGuard[RecordUnreadable]:
+    """Whether ``error``, which the consumer raised, is about one record and has its bytes. Damaged
+    bytes may be whole when they are fetched again, and of a batch that was not unpacked there are
+    no records."""
+    return isinstance(error, RecordUnreadable) and (
+        error.data is not None or error.timestamp is not None
+    )
 
 
 def overran(error: BaseException | None) -> bool:

@@ -268,11 +268,23 @@ def test_other_forms_of_snappy() -> None:
     assert read(SNAPPY, bytes(cramjam.snappy.compress_raw(TEXT))) == TEXT
     assert read(SNAPPY, framed(b"one, ") + framed(b"two")) == b"one, two"
     assert read(SNAPPY, framed(b"")) == b""
+    for count in (1, 2, 3):  # which are no length of a block
+        assert read(SNAPPY, framed(TEXT) + b"\xab" * count) == TEXT
 
 
 @pytest.mark.parametrize(
     "payload",
-    [b"", b"\x82SNAPPY\0\0", framed(TEXT)[:-1], framed(TEXT)[:18], b"\xff" * 9, b"\5abcdefgh"],
+    [
+        b"",
+        b"\x82SNAPPY\0\0",
+        framed(TEXT)[:-1],
+        framed(TEXT) + bytes(4),
+        framed(TEXT) + framed(b"x")[:15],
+        framed(TEXT) + framed(b"x", struct.pack(">ii", 0, 0)),
+        framed(TEXT) + framed(b"x", struct.pack(">ii", -1, 1)),
+        b"\xff" * 9,
+        b"\5abcdefgh",
+    ],
 )
 def test_snappy_that_is_damaged(payload: bytes) -> None:
     assert refused(SNAPPY, payload)
@@ -314,6 +326,14 @@ def with_header_checksum(payload: bytes, checksum: int) -> bytes:
     return changed(payload, 6, checksum)
 
 
+def relabeled(payload: bytes, flags: int, sizes: int) -> bytes:
+    """The frame with another descriptor, and the checksum that goes with it."""
+    descriptor = bytes((flags, sizes))
+    return (
+        payload[:4] + descriptor + bytes((xxh32_intdigest(descriptor) >> 8 & 0xFF,)) + payload[7:]
+    )
+
+
 KAFKA_0_8 = with_header_checksum(
     frame(TEXT, stored=False), xxh32_intdigest(frame(TEXT, stored=False)[:6]) >> 8 & 0xFF
 )
@@ -333,8 +353,11 @@ def test_the_forms_of_lz4(flags: int, block: int, sizes: int, *, stored: bool) -
     [
         frame(TEXT, flags=0x04, content_checksum=7),  # which Kafka does not look at
         frame(TEXT) + b"garbage after the frame",
-        frame(TEXT[:9]) + frame(TEXT[9:], stored=False),
-        b"\x50\x2a\x4d\x18" + struct.pack("<I", 3) + b"xyz" + frame(TEXT),
+        frame(TEXT) + frame(b"more, which Kafka does not see"),
+        frame(TEXT) + frame(b"more")[:-5],
+        frame(TEXT) + with_header_checksum(frame(b"more"), 1),
+        frame(TEXT)[:-4] + struct.pack("<I", 0x8000_0000),  # the end, in Kafka
+        frame(TEXT)[:-4] + struct.pack("<I", 0x8000_0000) + frame(b"more")[7:],
     ],
 )
 def test_lz4_that_its_library_refuses(payload: bytes) -> None:
@@ -362,9 +385,17 @@ def test_the_header_checksum_of_kafka_0_8() -> None:
         changed(frame(TEXT, flags=0x10), 60, 0),  # a block does not have its checksum
         with_header_checksum(frame(TEXT), 1),
         b"\x04\x22\x4d\x18\x20\x40\x00" + bytes(4),
+        b"\x50\x2a\x4d\x18" + struct.pack("<I", 3) + b"xyz" + frame(TEXT),
+        frame(TEXT, flags=0x04)[:-4],
+        frame(TEXT, flags=0x04)[:-1],
+        relabeled(frame(TEXT), 0x40, 0x40),  # blocks that depend on each other
+        relabeled(frame(TEXT), 0x61, 0x40),
+        relabeled(frame(TEXT), 0x62, 0x40),
+        relabeled(frame(TEXT), 0x60, 0x41),
+        bytes(cramjam.lz4.compress(TEXT)),
     ],
 )
-def test_lz4_that_is_damaged(payload: bytes) -> None:
+def test_lz4_that_kafka_refuses(payload: bytes) -> None:
     assert refused(LZ4, payload)
 
 
@@ -395,10 +426,17 @@ SKIPPED = struct.pack("<II", 0x184D_2A50, 5) + b"hello"
         SKIPPED + zstandard.compress(TEXT),
         zstandard.compress(TEXT) + SKIPPED,
         zstandard.compress(b"") + zstandard.compress(TEXT),
+        *[zstandard.compress(TEXT) + SKIPPED[:cut] for cut in range(len(SKIPPED))],
+        *[zstandard.compress(TEXT) + streamed(b"more")[:cut] for cut in range(10)],
     ],
 )
 def test_the_forms_of_zstd(payload: bytes) -> None:
     assert read(ZSTD, payload) == TEXT
+
+
+def test_zstd_of_nothing() -> None:
+    for payload in (b"", SKIPPED, SKIPPED + SKIPPED[:3], zstandard.compress(b"")):
+        assert read(ZSTD, payload) == b""
 
 
 @pytest.mark.parametrize(
@@ -409,7 +447,11 @@ def test_the_forms_of_zstd(payload: bytes) -> None:
         zstandard.compress(TEXT)[:6],
         zstandard.compress(TEXT) + b"garbage after the frame",
         changed(streamed(TEXT), 50, 0),
+        zstandard.compress(TEXT) + b"\x28\xb5\x2e",
+        zstandard.compress(TEXT) + b"\x61",
+        zstandard.compress(TEXT) + streamed(TEXT, 50, flush=True)[:-200],
         SKIPPED[:9],
+        SKIPPED[:2],
     ],
 )
 def test_zstd_that_is_damaged(payload: bytes) -> None:

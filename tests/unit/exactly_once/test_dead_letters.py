@@ -5,11 +5,19 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import ConfigError, ProducerFenced, RecordTooLarge, TransactionAborted
+from kip848_client.errors import (
+    BatchUnreadable,
+    ConfigError,
+    ProducerFenced,
+    RecordTooLarge,
+    RecordUnreadable,
+    TransactionAborted,
+)
 from kip848_client.exactly_once import _commands as do
 from kip848_client.exactly_once import _events as ev
 from kip848_client.exactly_once._model import ProcessorSettings, State
-from tests.unit.exactly_once._harness import P0, Harness, portion, refused
+from kip848_client.records import RecordsDamaged
+from tests.unit.exactly_once._harness import P0, Harness, aborted_by, portion, refused
 
 _LETTERS = ProcessorSettings(dead_letters=True)
 
@@ -200,3 +208,73 @@ def test_an_error_that_cannot_be_shown_does_no_harm() -> None:
     h.output_refused(7, OddError())
     h.done(do.Abort)
     assert h.asked(do.Rewind).offsets == {P0: 5}
+
+
+def unreadable(offset: int) -> RecordUnreadable:
+    """As the consumer raises it for a record whose fields make no sense."""
+    return RecordUnreadable("odd", topic="t", partition=0, offset=offset, data=b"all of it")
+
+
+def test_a_record_that_cannot_be_read_is_a_dead_letter_behind_those_before_it() -> None:
+    h = Harness(_LETTERS)
+    h.open(portion(P0, 5, 2))
+    h.processed()
+    error = unreadable(7)
+    h.post(ev.PollFailed(h.newest(do.Poll).number, error))
+    assert h.asked(do.TakeUnreadable).error is error
+    letters = h.asked(do.SendDeadLetters)
+    assert (letters.partition, letters.first, letters.until) == (P0, 7, 8)
+    assert letters.error is error
+    h.letters_sent()
+    h.polled(portion(P0, 8, 1))
+    h.processed()
+    h.close_by_time()
+    assert h.asked(do.SendOffsets).offsets == {P0: 9}
+    h.commit()
+    assert h.all_of(do.Ended) == []
+
+
+def test_a_record_that_cannot_be_read_comes_again_after_an_abort() -> None:
+    h = Harness(_LETTERS)
+    h.post(ev.PollFailed(h.newest(do.Poll).number, unreadable(7)))
+    h.done(do.Begin)
+    h.failed(do.SendDeadLetters, aborted_by(ErrorCode.UNKNOWN_PRODUCER_ID))
+    h.done(do.Abort)
+    assert h.asked(do.Rewind).offsets == {P0: 7}
+    h.pass_time(100)
+    h.post(ev.PollFailed(h.newest(do.Poll).number, unreadable(7)))
+    h.done(do.Begin)
+    h.letters_sent()
+    h.polled()
+    h.close_by_time()
+    assert h.asked(do.SendOffsets).offsets == {P0: 8}
+    h.commit()
+    assert [each.text for each in h.all_of(do.Notice) if "dead letter" in each.text] == [
+        "a record becomes a dead letter: odd"
+    ]
+
+
+def test_an_unreadable_record_of_a_partition_that_goes_is_left_to_the_next_member() -> None:
+    h = Harness(_LETTERS)
+    h.post(ev.PollFailed(h.newest(do.Poll).number, unreadable(7)))
+    h.post(ev.Revoked(1, {P0}))
+    assert h.asked(do.Rewind).offsets == {P0: 7}
+    h.done(do.Begin)
+    assert h.all_of(do.SendDeadLetters) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        (ProcessorSettings(), unreadable(7)),
+        (_LETTERS, RecordsDamaged("bytes", topic="t", partition=0, offset=7)),
+        (_LETTERS, BatchUnreadable("large", topic="t", partition=0, offset=7, next_offset=9)),
+    ],
+    ids=["no dead letters", "damaged bytes", "a batch that is too large"],
+)
+def test_what_has_no_bytes_or_no_topic_to_go_to_ends_the_processor(
+    settings: ProcessorSettings, error: Exception
+) -> None:
+    h = Harness(settings)
+    h.post(ev.PollFailed(h.newest(do.Poll).number, error))
+    assert h.ended.error is error

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import gc
 import pickle
+import struct
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -172,6 +173,56 @@ def test_arrow_is_what_sparks_kafka_source_gives(view_of: MakeView, codec: int) 
         None,
         None,
     ]
+
+
+LAST_MS = (2**63 - 1) // 1000
+"""The last millisecond that Arrow's microseconds can say."""
+
+
+@pytest.mark.parametrize("first", [0, LAST_MS, LAST_MS + 1, -LAST_MS - 1, 2**63 - 1])
+@pytest.mark.parametrize("codec", [0, 4])
+def test_times_that_arrow_cannot_say_are_null(view_of: MakeView, first: int, codec: int) -> None:
+    """And those beside them are what they are. Kafka stores any int64."""
+    times = [first, 0, LAST_MS, LAST_MS + 1, -LAST_MS, -LAST_MS - 1, 2**62, -(2**62), 5, -1]
+    times += [1_764_111_600_000_000_000, 253_402_300_800_000, 2**63 - 1, -(2**63), first]
+    batches = [
+        retimed(batch([Row(at, timestamp=0)], codec=codec), ms) for at, ms in enumerate(times)
+    ]
+    view = view_of(slice_of(*batches))
+    assert view.timestamps == times
+    arrow = view.to_arrow()
+    arrow.validate(full=True)
+    assert arrow.column("timestamp").cast(pa.int64()).to_pylist() == [
+        ms * 1000 if abs(ms) <= LAST_MS else None for ms in times
+    ]
+    assert arrow.column("value").to_pylist() == view.values == [b"v"] * len(times)
+    assert arrow.slice(3, 5).column("timestamp").null_count == sum(
+        abs(ms) > LAST_MS for ms in times[3:8]
+    )
+
+
+def test_times_within_a_batch_that_arrow_cannot_say_are_null(view_of: MakeView) -> None:
+    """A record's time is that of its batch and a difference: here the sum goes over the limit."""
+    times = [LAST_MS - 1 + at for at in range(4)] + [5]
+    view = view_of(slice_of(batch([Row(at, timestamp=ms) for at, ms in enumerate(times)])))
+    assert view.timestamps == times
+    assert view.to_arrow().column("timestamp").cast(pa.int64()).to_pylist() == [
+        ms * 1000 if ms <= LAST_MS else None for ms in times
+    ]
+
+
+def test_a_brokers_time_that_arrow_cannot_say_is_null(view_of: MakeView) -> None:
+    rows = [Row(0), Row(1)]
+    view = view_of(slice_of(batch(rows, log_append_time=LAST_MS + 1)))
+    assert view.timestamps == [LAST_MS + 1] * 2
+    assert view.to_arrow().column("timestamp").to_pylist() == [None, None]
+
+
+def retimed(raw: bytes, first_ms: int) -> bytes:
+    """The batch with another first and last timestamp in its header."""
+    changed = bytearray(raw)
+    struct.pack_into(">qq", changed, 27, first_ms, first_ms)
+    return resealed(changed)
 
 
 def test_arrow_of_null_keys_and_values_only(view_of: MakeView) -> None:
