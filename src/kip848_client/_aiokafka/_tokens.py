@@ -1,7 +1,8 @@
 """Any object with a coroutine ``token`` as the token provider that aiokafka insists on.
 
 A CancelledError that comes out of it, of a task that it awaits, is its failure: who opens the
-connection must not take it for the end of his own task.
+connection must not take it for the end of his own task. The text of its other errors is not
+repeated: the answer of a token server, or the token, may be in it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from aiokafka.abc import AbstractTokenProvider
 
-from kip848_client.errors import ConfigError
+from kip848_client.errors import ConfigError, Kip848Error
 
 __all__ = ["in_the_clear", "with_token_provider"]
 
@@ -23,19 +24,42 @@ class _TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka h
 
     async def token(self) -> Any:
         try:
-            return await self._provider.token()
-        except asyncio.CancelledError as err:
+            token = await self._provider.token()
+        except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            raise ConfigError(
+            failure: Kip848Error = ConfigError(
                 "token() of sasl_oauth_token_provider let a CancelledError out (of a task that it "
                 "awaits?)"
-            ) from err
+            )
+        except Exception as err:  # noqa: BLE001 - whatever a user's code raises
+            failure = _failed("token()", err)
+        else:
+            if isinstance(token, str) and token.isascii():
+                return token
+            wrong = "text beyond ASCII" if isinstance(token, str) else type(token).__name__
+            failure = ConfigError(
+                f"token() of sasl_oauth_token_provider returned {wrong}, not a token as text"
+            )
+        raise failure  # outside: an error of the user's code may hold the token
 
     def extensions(self) -> Any:
         extensions = getattr(self._provider, "extensions", None)
-        return extensions() if callable(extensions) else {}
+        if not callable(extensions):
+            return {}
+        try:
+            return extensions()
+        except Exception as err:  # noqa: BLE001 - whatever a user's code raises
+            failure = _failed("extensions()", err)
+        raise failure
+
+
+def _failed(what: str, error: Exception) -> Kip848Error:
+    return Kip848Error(
+        f"{what} of sasl_oauth_token_provider raised {type(error).__name__}; what it says may hold "
+        "a secret and is not repeated, so let the provider log it"
+    )
 
 
 def with_token_provider(security: Mapping[str, Any]) -> dict[str, Any]:
