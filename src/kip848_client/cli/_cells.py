@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Collection
+from functools import partial
+from os.path import commonprefix
 from typing import Final
 
-__all__ = ["cropped", "folded", "hanging", "padded", "shortened", "width_of"]
+__all__ = ["cropped", "folded", "hanging", "padded", "shortened", "told_apart", "width_of"]
 
 _DOTS: Final = "\N{HORIZONTAL ELLIPSIS}"
 _ENDS: Final = (re.compile(r"[,;\s](?=[^,;\s]*$)"), re.compile(r"[-._/:](?=[^-._/:]*$)"))
@@ -44,6 +47,29 @@ def shortened(text: str, width: int) -> str:
         return text
     tail = max(width - 1, 0) // 2
     return _head(text, width - 1 - tail) + _DOTS + _head(text[::-1], tail)[::-1]
+
+
+def told_apart(texts: Collection[str], width: int) -> dict[str, str]:
+    """Each text in this width, different texts with different words where that can be: they are
+    cut in the middle, or else lose what they all begin with (addresses, most often)."""
+    different = set(texts)
+    long = [each for each in different if width_of(each) > width]
+    begin = commonprefix(long)  # noqa: RUF071 - of texts, not of paths
+    host = begin.rfind("/") + 1
+    ways: tuple[Callable[[str], str], ...] = (
+        partial(shortened, width=width),
+        partial(_without_begin, size=host, width=width),
+        partial(_without_begin, size=len(begin), width=width),
+    )
+    for way in ways:
+        found = {each: each if width_of(each) <= width else way(each) for each in different}
+        if len(set(found.values())) == len(different):
+            return found
+    return {each: shortened(each, width) for each in different}
+
+
+def _without_begin(text: str, size: int, width: int) -> str:
+    return cropped(_DOTS + text[size:], width)
 
 
 def folded(text: str, width: int) -> list[str]:

@@ -11,7 +11,7 @@ from enum import Enum, auto
 from typing import Final
 
 from kip848_client._visible import visible
-from kip848_client.cli._cells import folded, padded, shortened, width_of
+from kip848_client.cli._cells import folded, padded, shortened, told_apart, width_of
 
 __all__ = ["NOTHING", "Column", "Fit", "Form", "Table"]
 
@@ -154,10 +154,16 @@ class Table:
         self, places: Sequence[int], head: Callable[[Column], str], widths: Sequence[int]
     ) -> list[str]:
         lines = [_joined([head(self._columns[at]) for at in places], widths)]
+        short = [
+            told_apart([row[at] for row in self._rows], width)
+            for at, width in zip(places, widths, strict=True)
+        ]
         for row in self._rows:
             cells = [
-                _cell(row[at], self._columns[at].fit, width)
-                for at, width in zip(places, widths, strict=True)
+                folded(row[at], width)
+                if self._columns[at].fit is Fit.FOLDED
+                else [short[number][row[at]]]
+                for number, (at, width) in enumerate(zip(places, widths, strict=True))
             ]
             for number in range(max(map(len, cells))):
                 parts = [cell[number] if number < len(cell) else "" for cell in cells]
@@ -187,12 +193,6 @@ def _short(column: Column) -> str:
 
 def _joined(parts: Sequence[str], widths: Sequence[int]) -> str:
     return (" " * _GAP).join(map(padded, parts, widths)).rstrip()
-
-
-def _cell(text: str, fit: Fit, width: int) -> list[str]:
-    if fit is Fit.FOLDED:
-        return folded(text, width)
-    return [shortened(text, width)]
 
 
 def _text(value: object) -> str:

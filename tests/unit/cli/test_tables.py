@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client.cli._cells import cropped, folded, shortened, width_of
+from kip848_client.cli._cells import cropped, folded, shortened, told_apart, width_of
 from kip848_client.cli._tables import Column, Fit, Form, Table
 from tests.support.examples import examples
 from tests.unit.test_visible import ANYTHING
@@ -104,3 +104,31 @@ def test_groups_that_differ_stay_a_column() -> None:
 )
 def test_what_is_folded(text: str, pieces: list[str]) -> None:
     assert folded(text, 3) == pieces
+
+
+URLS = [f"http://worker-{n}.prod.internal.example.com:8083/" for n in range(12)]
+
+
+@pytest.mark.parametrize("width", [11, 14, 19, 30])
+def test_what_is_shortened_still_tells_values_apart(width: int) -> None:
+    ids = ["abcdefghijklmnopqrstuv", "abcdefghijklmnopqrstuw"]
+    for values in (URLS, ids, [*URLS, "-"], ["x" * 40 + "1" + "y" * 40, "x" * 40 + "2" + "y" * 40]):
+        shown = told_apart(values, width)
+        assert len(set(shown.values())) == len(values), shown
+        assert all(width_of(each) <= width for each in shown.values())
+
+
+def test_an_address_is_shown_by_its_host_where_that_is_what_differs() -> None:
+    dots = "\N{HORIZONTAL ELLIPSIS}"
+    assert told_apart(URLS[:2], 11)[URLS[1]] == f"{dots}worker-1.{dots}"
+
+
+def test_what_cannot_be_told_apart_is_shortened() -> None:
+    assert set(told_apart(["a" * 30, "a" * 31], 1).values()) == {shortened("a" * 30, 1)}
+
+
+def test_a_narrow_table_tells_workers_apart() -> None:
+    columns = [Column("URL", grows=True, fit=Fit.SHORTENED), Column("N", width=1)]
+    lines = Table(columns, [(url, 1) for url in URLS]).fitted(14)
+    assert len(set(lines)) == len(URLS) + 1
+    assert all(width_of(each) <= 14 for each in lines)

@@ -25,7 +25,10 @@ from kip848_client.errors import ConfigError
 __all__ = ["configure", "run"]
 
 _ACTIONS: Final[dict[str, tuple[ModuleType, str]]] = {
-    "list": (_list, "names of all groups, with their states and types if asked for"),
+    "list": (
+        _list,
+        "names of all consumer groups, with states and types if asked for; others by --type",
+    ),
     "describe": (_describe, "offsets and lag, members or state of groups"),
     "reset-offsets": (_reset_offsets, "let a group without members begin elsewhere"),
     "delete-offsets": (_delete_offsets, "forget what a group has committed for some topics"),

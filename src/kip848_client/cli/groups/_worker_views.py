@@ -88,7 +88,7 @@ def items_table(group: GroupDescription, *, types: bool = False) -> Table:
             *(
                 (None, None, None)
                 if member is None
-                else (member.member_id, _worker(member).url, member.host)
+                else (member.member_id, _worker(member).url or None, member.host)
             ),
         )
         for item, member, state in _rows(group)
@@ -152,7 +152,7 @@ def workers_table(group: GroupDescription, *, verbose: bool, types: bool = False
             views.type_text(group),
             each.member_id,
             each.instance_id,
-            _worker(each).url,
+            _worker(each).url or None,
             each.host,
             each.client_id,
             len(_worker(each).assignment),
