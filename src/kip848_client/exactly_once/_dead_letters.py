@@ -22,7 +22,8 @@ def unreadable_record(error: RecordUnreadable) -> RawRecord:
     timestamp = -1 if error.timestamp is None else error.timestamp
     kind = error.timestamp_type or 0
     tp = TopicPartition(error.topic, error.partition)
-    return raw_record(tp, error.offset, timestamp, kind, error.key, value, error.headers)
+    headers: Any = error.headers  # Record has aiokafka's type for them, which knows no null values
+    return raw_record(tp, error.offset, timestamp, kind, error.key, value, headers)
 
 
 def dead_letter_headers(
