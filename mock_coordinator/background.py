@@ -104,9 +104,9 @@ class _HostTask:
         if self._stop.is_set() or host.cancelled():
             return
         failure = host.exception()
-        # a full disk is not a bug of the broker, and is told to who leaves: no traceback of it
+        # a full disk is not a bug of the broker, and leaving the block raises it: log no traceback
         if not isinstance(failure, ExceptionGroup) or failure.split(OSError)[1] is not None:
-            _log.error("the broker has ended", exc_info=failure)
+            _log.error("the broker has failed", exc_info=failure)
         if not self._owner.done():
             self._cancelled_owner = True
             self._owner.cancel()

@@ -38,7 +38,7 @@ def stored_records(topic: str, partition: int, log: PartitionLog) -> Iterator[St
         if records is None:
             raise WireError(
                 f"{topic}-{partition} holds a batch at offset {batch.base_offset} that unpacks to "
-                "more than the bundled broker reads; read it with a consumer"
+                "more than 64 MB; read it with a consumer"
             )
         for record in records:
             at = header.max_timestamp
@@ -53,7 +53,7 @@ def stored_records(topic: str, partition: int, log: PartitionLog) -> Iterator[St
 def _shown(
     headers: tuple[tuple[str, bytes | None], ...],
 ) -> tuple[tuple[str, bytes | None], ...]:
-    """Names as a consumer has them: what is not UTF-8 was kept as it came."""
+    """Header names as a consumer reads them. The broker stores invalid UTF-8 unchanged."""
     return tuple(
         (header_name(name.encode("utf-8", "surrogateescape")), content) for name, content in headers
     )

@@ -64,7 +64,7 @@ def serve(
         why = _first(refused)
         sys.stderr.write(
             f"kip848 mock: the data folder {why.filename} cannot be written: {why.strerror}; "
-            "what was acknowledged is there when it is started again\n"
+            "acknowledged records are available after a restart\n"
         )
         return 1
     finally:
@@ -74,7 +74,7 @@ def serve(
 
 
 def _first(group: ExceptionGroup[DataUnwritable]) -> DataUnwritable:
-    """The broker has one folder, so all of them say the same."""
+    """The broker has one folder, so all errors name the same one."""
     first = group.exceptions[0]
     return _first(first) if isinstance(first, ExceptionGroup) else first
 

@@ -159,9 +159,9 @@ class MockCluster(MockBroker):
 
     async def crash_broker(self, node_id: int, *, noticed_after_ms: int = NOTICED_AFTER_MS) -> None:
         """Let a broker die: its connections are closed. The others notice it ``noticed_after_ms``
-        later (Kafka's ``broker.session.timeout.ms``, 9 seconds; give 500 to a test that waits for
-        it); until then nothing answers for what it led. A partition with one replica, which is the
-        default, has no leader before the broker is back (``default.replication.factor``).
+        later (Kafka's ``broker.session.timeout.ms``, 9 seconds; pass 500 in a test that waits for
+        it). Until then its partitions have no leader that answers. A partition with one replica
+        (the default, see ``default.replication.factor``) has no leader until the broker is back.
 
         Raises ``ConfigError`` for an unknown broker.
         """

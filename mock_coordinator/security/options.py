@@ -212,8 +212,8 @@ class SecurityOptions:
 
 
 def security_file(path: str, said: str) -> dict[str, Any]:
-    """The JSON object of a file of security options. Raises ``ConfigError`` that begins with
-    ``said``; it holds nothing of the file."""
+    """The JSON object of a file of security options. Raises ``ConfigError`` that starts with
+    ``said`` and contains nothing of the file."""
     wrong = "not a JSON object"
     try:
         data = json.loads(Path(path).read_text())

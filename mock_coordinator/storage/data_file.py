@@ -42,7 +42,7 @@ _GROUP_BYTES: Final = 1 << 20
 
 
 class DataUnwritable(OSError):
-    """The data folder takes nothing more: the disk is full, for instance."""
+    """The data folder cannot be written, for instance because the disk is full."""
 
 
 class DataDamaged(ConfigError):

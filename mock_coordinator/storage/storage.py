@@ -222,9 +222,9 @@ class Storage:
     def flush(self) -> None:
         """Write what was taken, as the policy says.
 
-        Raises ``DataUnwritable``: then nothing that was taken may be acknowledged, ever. A disk
-        that failed once is not trusted again, because what it holds is not known. After ``close``
-        it raises ``RuntimeError``.
+        Raises ``DataUnwritable``. After that, none of the accepted records may be acknowledged. A
+        disk that failed once is not used again, because its content is unknown. After ``close`` it
+        raises ``RuntimeError``.
         """
         if self._failure is not None:
             raise self._failure

@@ -183,7 +183,7 @@ def _whole(value: object, at_most: int) -> int | None:
 
 def _number(value: object) -> int | None:
     """``value`` as an int, numpy's included; ``None`` if it is none. ``True`` is none."""
-    if type(value) is int:  # a look at a protocol takes 50 us, and there may be 10,000 of them
+    if type(value) is int:  # checking a protocol takes 50 us, and there may be 10,000 values
         return value
     if not isinstance(value, SupportsIndex) or isinstance(value, bool):
         return None

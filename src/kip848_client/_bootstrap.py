@@ -30,7 +30,7 @@ def bootstrap_addresses(servers: object) -> tuple[tuple[str, int], ...]:
     given = [text.strip() for text in texts if text.strip()]
     if any("@" in text for text in given):  # a password may have commas, and must not be repeated
         raise ValueError(
-            f"a server is {_FORM}, without a user or a password; set security_protocol, "
+            f"expected {_FORM}, without a user or a password. For a login, set security_protocol, "
             "sasl_mechanism, sasl_plain_username and sasl_plain_password"
         )
     if not given:

@@ -12,9 +12,9 @@ later answer means that the coordinator wants the round from the beginning.
 
 *No answer.* Both requests may be repeated: a second Prepare replaces the first, and a second
 Install of what is installed gets UNKNOWN_MEMBER_ID, which ends the round as success would. It never
-means that we are out of the group. STALE_MEMBER_EPOCH (KIP-848) and FENCED_MEMBER_EPOCH (the
-draft of Connect groups): again after the next heartbeat, which also shows whether the member is out
-of the group.
+means that we are out of the group. After STALE_MEMBER_EPOCH (KIP-848) and FENCED_MEMBER_EPOCH (the
+draft of Connect groups) we try again after the next heartbeat, which also shows whether the member
+is still in the group.
 
 *An assignor that fails.* It raised, took too long, or returned what cannot be. What is installed
 then is up to the kind of group (``Questions.failed``); every failure of the same group epoch after

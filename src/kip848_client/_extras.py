@@ -1,8 +1,8 @@
-"""How to install what a part of the package needs beside it.
+"""How to install the extra dependencies of a part of the package.
 
-Nothing is published yet, so that a clone of the repository is installed. When there is a release,
-the command changes here and on the pages, which a test compares with it
-(``tests/pages/test_every_command.py``).
+The package is not published yet, so it is installed from a clone of the repository. After a
+release, the command changes here and in the documentation; ``tests/pages/test_every_command.py``
+compares the two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which settings are secrets, and how they are shown: not at all.
+"""Which settings are secrets. Their values are never shown.
 
 Pure. Messages, ``repr`` and dumps of settings go through here, so that no password, key or token
 reaches a log or a traceback.
@@ -14,7 +14,7 @@ from kip848_client._shown import shown
 __all__ = ["HIDDEN", "Passwords", "Properties", "is_secret", "shown_setting"]
 
 HIDDEN: Final = "'**********'"
-"""What stands in place of a secret; pydantic prints the same."""
+"""Shown instead of a secret, as pydantic does."""
 
 _SECRET_NAMES: Final = re.compile(
     r"passw|passphrase|secret|token|credential|jaas|basic.auth|user.info"
@@ -35,12 +35,12 @@ def is_secret(name: str) -> bool:
 
 
 def shown_setting(name: str, value: object) -> str:
-    """The value of a setting in a message, short, or ``HIDDEN`` where it is a secret or has one."""
+    """The value of a setting for a message, shortened; ``HIDDEN`` if it is or contains a secret."""
     if is_secret(name):
         return HIDDEN
     try:
         whole = repr(value)
-    except Exception:  # noqa: BLE001 - a message must not fail for what it is about
+    except Exception:  # noqa: BLE001 - a message must not fail because of the value it shows
         return shown(value)
     is_address = "bootstrap" in name and "@" in whole
     has_secret = _LOGIN.search(whole) or _ASSIGNED.search(whole) or _PEM in whole
@@ -48,7 +48,7 @@ def shown_setting(name: str, value: object) -> str:
 
 
 class Properties(dict[str, str]):
-    """Settings by name, whose ``repr`` shows no secrets. Otherwise a ``dict``."""
+    """A ``dict`` of settings whose ``repr`` hides secrets."""
 
     def __repr__(self) -> str:
         said = (f"{name!r}: {self._shown(name, value)}" for name, value in self.items())
@@ -58,7 +58,7 @@ class Properties(dict[str, str]):
         return shown_setting(name, value)
 
     def masked(self) -> dict[str, str]:
-        """The same with ``HIDDEN`` in place of secrets, for dumps."""
+        """A copy with ``HIDDEN`` instead of secrets, for dumps."""
         hidden = HIDDEN.strip("'")
         return {
             name: hidden if self._shown(name, value) == HIDDEN else value
@@ -67,7 +67,7 @@ class Properties(dict[str, str]):
 
 
 class Passwords(Properties):
-    """Passwords by user: no value is shown."""
+    """Passwords by user; ``repr`` hides every value."""
 
     def _shown(self, name: str, value: str) -> str:
         del name, value

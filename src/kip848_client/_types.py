@@ -55,11 +55,11 @@ class TopicPartition(NamedTuple):
 
 
 class GroupMetadata(NamedTuple):
-    """Who a member of a group is: for a transactional producer's ``send_offsets_to_transaction``,
-    and for client-side assignors.
+    """Identifies a member of a group, for a transactional producer's
+    ``send_offsets_to_transaction`` and for client-side assignors.
 
-    A snapshot: take another one for each transaction, because the epoch moves. Out of a group the
-    epoch is -1 and the member id empty.
+    This is a snapshot. Get a new one for each transaction, because the epoch changes. Outside of a
+    group the epoch is -1 and the member id is empty.
     """
 
     group_id: str

@@ -1,4 +1,4 @@
-"""The version of the package: here and nowhere else (``pyproject.toml`` reads it)."""
+"""The version of the package, defined only here (``pyproject.toml`` reads it)."""
 
 from __future__ import annotations
 

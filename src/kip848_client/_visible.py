@@ -1,4 +1,5 @@
-"""Text of others on a terminal, on one line: what is not seen, or moves the cursor, is escaped."""
+"""Makes untrusted text safe for one line of a terminal: escapes invisible and control
+characters."""
 
 from __future__ import annotations
 
@@ -12,17 +13,16 @@ _UNSEEN: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164"
     "\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-"""Printable, as Python has it, and yet nothing is to be seen: fillers, joiners, selectors."""
+"""Characters that Python calls printable but that are invisible: fillers, joiners, selectors."""
 
 
 def visible(text: str, *, keep: str = "") -> str:
-    """The text with each character escaped as in Python's literals (``\\n``, ``\\x1b``,
-    ``\\u202e``) that is not seen or does more than to be seen: control characters, line and
-    paragraph separators, marks of direction, characters of no width, blanks but the plain one, lone
-    surrogates. Names of groups, clients and members are chosen by those who join, and no broker
-    checks them.
+    """Escape invisible and control characters as in Python's literals (``\\n``, ``\\x1b``,
+    ``\\u202e``): control characters, line and paragraph separators, direction marks, zero-width
+    characters, spaces other than the plain one, lone surrogates. Clients choose the names of
+    groups, clients and members, and brokers do not check them.
 
-    What ``keep`` has stays. A backslash stays too, so that a text that is visible is not changed.
+    Characters in ``keep`` stay. A backslash stays too, so visible text is not changed.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -37,7 +37,7 @@ def visible(text: str, *, keep: str = "") -> str:
 def _is_seen(each: str, before: str) -> bool:
     if not each.isprintable() or _UNSEEN.match(each):
         return False
-    # a mark (an accent, a vowel sign) needs a letter: it would sit on what is ours otherwise
+    # a combining mark needs a letter; without one it would combine with our own text
     return not _is_mark(each) or before.isalpha() or _is_mark(before)
 
 

@@ -291,24 +291,24 @@ class TopicGone(Kip848Error):
 
 
 class RecordUnreadable(Kip848Error, ValueError):
-    """A record cannot be handed out: a deserializer raised (``__cause__`` has its error), the
-    fields of the record make no sense, or the bytes are damaged. Also a ``ValueError``, as Python's
-    own errors for data that cannot be decoded are.
+    """A record cannot be returned: a deserializer raised (``__cause__`` has its error), the fields
+    of the record are invalid, or the bytes are damaged. Also a ``ValueError``, like Python's own
+    decoding errors.
 
-    ``topic``, ``partition`` and ``offset`` say which record. What it has is there as bytes
+    ``topic``, ``partition`` and ``offset`` identify the record. The error has its content as bytes
     (KIP-1036), so that you can keep it, for instance in a dead letter topic:
 
     - ``key``, ``value``: ``bytes``, or ``None`` for a null one;
     - ``headers``: pairs of a name and ``bytes`` (or ``None``);
     - ``timestamp``: milliseconds since 1970, and ``timestamp_type``: 0 for the producer's time, 1
-      for the broker's. Both are ``None`` where the fields are not known: then key and value are
-      ``None``, and there are no headers;
-    - ``data``: all bytes of a record whose fields make no sense; ``None`` otherwise.
+      for the broker's. Both are ``None`` if the fields are unknown; then key and value are
+      ``None``, too, and there are no headers;
+    - ``data``: all bytes of a record with invalid fields; otherwise ``None``.
 
-    Every call for records of the partition tries it again and raises again, without asking the
-    broker, until you ``seek`` past the record: ``seek((e.topic, e.partition), e.offset + 1)``. The
-    records behind it are read then. Damaged bytes are fetched again, at most once a second, and it
-    is raised again each time; the message says where the next batch begins.
+    Every call for records of the partition tries the record again and raises again, without a
+    request to the broker. To skip the record: ``seek((e.topic, e.partition), e.offset + 1)``.
+    Damaged bytes are fetched again, at most once a second; the message has the offset of the next
+    batch.
     """
 
     def __init__(
@@ -338,12 +338,12 @@ class RecordUnreadable(Kip848Error, ValueError):
 
 
 class BatchUnreadable(RecordUnreadable):
-    """The records of a batch from ``offset`` on cannot be handed out, although they are not
-    damaged: the batch unpacks to more than ``max_decompressed_batch_bytes``, or it is compressed by
-    a codec that this version does not know. The batch ends before ``next_offset``.
+    """The records of a batch from ``offset`` on cannot be returned, although they are not damaged:
+    the batch unpacks to more than ``max_decompressed_batch_bytes``, or this version does not know
+    its codec. The batch ends before ``next_offset``.
 
-    Every call for records of the partition raises it again, until you ``seek`` past the batch:
-    ``seek((e.topic, e.partition), e.next_offset)``. Other partitions go on.
+    Every call for records of the partition raises it again. To skip the batch: ``seek((e.topic,
+    e.partition), e.next_offset)``. Other partitions continue.
     """
 
     def __init__(

@@ -120,7 +120,7 @@ def test_the_child_makes_clients_of_its_own() -> None:
                 await producer.send_and_wait("t", b"parent")
 
                 def work() -> None:
-                    with pytest.raises(LocalProtocolError, match="make another one in this proc"):
+                    with pytest.raises(LocalProtocolError, match="create another one in this proc"):
                         asyncio.run(producer.stop())
                     asyncio.run(send(b"child"))
 

@@ -4,7 +4,8 @@ records.
 A broker keeps batches as the bytes that the producer sent. It changes only the header: the base
 offset and the leader epoch, which the checksum does not cover, and the timestamps' type and
 maximum, which it does. Compressed batches are opened to be checked. Kafka reads them as streams,
-however large they are; here the header of one that unpacks to more than 64 MB is believed.
+however large they are. Here a batch that unpacks to more than 64 MB is accepted without checking
+its records.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ def restamped(data: bytes, *, log_append_time: bool, max_timestamp: int) -> byte
 
 
 def records_of(header: BatchHeader, data: bytes) -> Iterator[RecordFields] | None:
-    """The records of a batch, read as they are asked for; ``None`` when they unpack to too much.
+    """The records of a batch, read lazily; ``None`` if they unpack to too much.
 
     Raises ``UnreadableBatchError`` when the batch cannot be opened and ``BatchError``, possibly in
     the middle, when the records do not add up to what the header says.
@@ -199,7 +200,7 @@ def _record(payload: bytes, position: int) -> tuple[RecordFields, int]:
         header_value, position = _data(payload, position, stop)
         if name is None:
             raise BatchError("a record header without a name")
-        # brokers take any bytes, and give the same ones back: see batch_writer
+        # brokers accept any bytes and return them unchanged: see batch_writer
         headers.append((name.decode("utf-8", "surrogateescape"), header_value))
     if position != stop or header_count < 0:
         raise BatchError("a record is not as long as it says")
@@ -217,7 +218,7 @@ def _data(payload: bytes, position: int, stop: int) -> tuple[bytes | None, int]:
 
 
 def _varint(data: bytes, position: int, bytes_max: int = 5) -> tuple[int, int]:
-    """A signed (zigzag) variable-length integer. Of one of five bytes 32 bits count, as in Java."""
+    """A signed (zigzag) variable-length integer. Of five bytes, 32 bits count, as in Java."""
     byte = data[position]
     position += 1
     if byte <= 0x7F:

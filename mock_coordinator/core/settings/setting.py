@@ -50,8 +50,8 @@ class Setting:
     """A setting's name, type, default (as text), allowed values, and since when they hold.
 
     ``kind`` is ``live`` (can be altered at runtime), ``fixed``, ``internal`` (accepted, not
-    shown) or ``absent`` (this line lacks it, though the newest patch release of an older line has
-    it). ``broker_name`` is, for a topic's or group's setting, the broker setting that gives its
+    shown) or ``absent`` (missing in this line, although the newest patch release of an older line
+    has it). ``broker_name`` is, for a topic's or group's setting, the broker setting that gives its
     default.
     """
 

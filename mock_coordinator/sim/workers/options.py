@@ -37,7 +37,7 @@ class WorkerOptions(Parameters):
     """To stop items; ``task.shutdown.graceful.timeout.ms`` is as long."""
     start_ms_max: int
     read_ms_max: int
-    """Until a worker has read what is configured anew; it may be longer than a session."""
+    """How long a worker takes to read a new configuration; this may be longer than a session."""
     compute_ms_max: int
     assignor_fails: float
     """Of the computations."""

@@ -24,7 +24,7 @@ WORKER_PROBES: Final[Mapping[str, str]] = {
     "the assignor failed": "and the coordinator was told",
     "a target refused": "an installed target was refused, for the group had moved on",
     "configuration awaited": "an assignment was made of more than the worker had read",
-    "fenced with news unread": "a worker was put out while items waited for the configuration",
+    "fenced with news unread": "a worker was fenced while items waited for the configuration",
     "configured anew": "tasks got another generation, or a connector came or went",
     "deferred items": "items waited for the worker that had run them",
     "got back": "a bounced worker has run again just what it had run before",

@@ -109,7 +109,7 @@ class WorkerProcess:
         """Of calls of the listener; the first one is under way."""
         self._starting: _Once | None = None
         self._items_wait = False
-        """For the configuration, for all that this process knows."""
+        """Waits for the configuration, as far as this process knows."""
         kind = _ASSIGNORS[options.assignor]
         self._assignor = kind(scheduled_rebalance_max_delay_ms=options.delay_max_ms)
         member_id = MemberId(f"{name}-{context.kernel.rng('ids').getrandbits(32):08x}")

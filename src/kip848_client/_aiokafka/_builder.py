@@ -1,8 +1,8 @@
-"""One record batch on its way out, built by aiokafka's compiled builder and compressed here.
+"""An outgoing record batch, built by aiokafka's compiled builder and compressed here.
 
 The builder makes the bytes once, when they are first asked for: that is when it learns who sends
-them. What was compressed, and another producer id, epoch or first sequence, is written into the
-header afterwards, and the checksum is computed again.
+them. Compressed records and another producer id, epoch or first sequence are written into the batch
+afterwards, and the checksum is recomputed.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ class AiokafkaBuilder:
         return bytes(raw)
 
     def _packed(self, built: bytearray) -> bytearray:
-        """The batch with its records compressed, if they become smaller; its checksum is wrong."""
+        """The batch with its records compressed if that makes them smaller. The checksum is not
+        valid yet."""
         if not self._codec:
             return built
         records = bytes(memoryview(built)[_HEADER_BYTES:])
@@ -122,7 +123,7 @@ class AiokafkaBuilder:
 
 
 def _unpacked(batch: bytes) -> bytes:
-    """A batch of ours, not compressed; its checksum is wrong."""
+    """One of our batches, uncompressed. The checksum is not valid yet."""
     codec = batch[_ATTRIBUTES_AT + 1] & CODEC_MASK
     if not codec:
         return batch

@@ -25,9 +25,8 @@ checksum."""
 
 
 def decoded(batch: bytes) -> Iterator[RawRecord]:
-    """The records of a batch that is not compressed, one at a time. Raises whatever reading damaged
-    bytes raises."""
-    # aiokafka's batch is its own iterator and begins anew at each iter(); chain asks once
+    """The records of an uncompressed batch, one at a time. Damaged bytes raise any error."""
+    # aiokafka's batch is its own iterator and restarts at each iter(); chain calls iter() once
     return chain(DefaultRecordBatch(batch))
 
 

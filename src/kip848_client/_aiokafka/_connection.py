@@ -40,15 +40,15 @@ _open: Final[weakref.WeakSet[Connection]] = weakref.WeakSet()
 
 
 class _Gone:
-    """The transport of a connection that is another process's."""
+    """The transport of a connection that belongs to another process."""
 
     def is_closing(self) -> bool:
         return True
 
 
 def _leave_to_parent() -> None:
-    """In the child of a fork, connections are the parent's. To close one here, also when it is
-    collected, would take its socket from the parent's selector, and end its TLS session."""
+    """In a forked child, connections belong to the parent. Closing one here, even by garbage
+    collection, would remove its socket from the parent's selector and end its TLS session."""
     for connection in list(_open):
         connection.leave_to_parent()
 
@@ -106,7 +106,7 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
         return reader, writer
 
     def leave_to_parent(self) -> None:
-        """Forget the socket without a word to anybody: this is the child of a fork."""
+        """Drop the socket without closing it: this is a forked child."""
         writer: Any = self._writer
         self._writer = self._reader = None
         if writer is not None:  # a measured one wraps aiokafka's
@@ -186,7 +186,7 @@ def _is_no_login_of_ours(record: logging.LogRecord) -> bool:
 
 
 def _hide_login(record: logging.LogRecord) -> bool:
-    """aiokafka logs every request at level DEBUG, a login with its password or token, too."""
+    """aiokafka logs every request at level DEBUG, including logins with their password or token."""
     if isinstance(record.args, tuple):
         record.args = tuple(
             f"{type(each).__name__}(...)" if type(each).__name__ in _LOGINS else each

@@ -73,11 +73,11 @@ def with_token_provider(security: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def in_the_clear(security: Mapping[str, Any]) -> dict[str, Any]:
-    """``security`` as a connection takes it, without the wrappers that hide secrets."""
+    """``security`` for a connection, with secrets in plain text."""
     return {name: _unwrapped(each) for name, each in security.items()}
 
 
 def _unwrapped(value: Any) -> Any:
-    """What one of pydantic's secrets holds; anything else as it is."""
+    """The value of a pydantic secret; anything else unchanged."""
     unwrap = getattr(value, "get_secret_value", None)
     return unwrap() if callable(unwrap) else value

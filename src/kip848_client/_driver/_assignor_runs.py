@@ -44,7 +44,7 @@ class AssignorRun:
         """What ``assign`` returns. Raises ``AssignorFailed`` when it raises, is cancelled or takes
         too long; ``__cause__`` has what it raised."""
         if number == self._abandoned:
-            raise AssignorFailed("assign() was not called: nothing waits for its result any more")
+            raise AssignorFailed("assign() was not called: its result is no longer needed")
         run = run_assignor(assign, extra, *arguments)
         task = asyncio.get_running_loop().create_task(run, name=f"assignor {name}")
         self._running = number, task

@@ -51,8 +51,8 @@ class Closing:
 
 
 async def until_open(opening: asyncio.Task[None], is_closing: Callable[[], bool]) -> None:
-    """Wait until a client is open, or until closing it has cancelled ``opening``: that is no
-    cancellation of the caller. Raises what ``opening`` raises, and ``CancelledError`` when the
+    """Wait until a client is open, or until closing it has cancelled ``opening``; that does not
+    cancel the caller. Raises what ``opening`` raises, and ``CancelledError`` when the
     caller itself is cancelled."""
     try:
         await opening

@@ -1,9 +1,8 @@
-"""Where a client was started: its event loop, thread and process. Every call checks that it is
-there.
+"""The event loop, thread and process in which a client was started. Every call checks them.
 
-A client that is used elsewhere would take a record or a request and never send it: nothing runs the
-loop that would. After ``os.fork()`` the child has a copy of the client whose loop stays behind in
-the parent, and whose sockets are the parent's.
+A client that is used elsewhere would accept a record or a request and never send it, because its
+loop does not run there. After ``os.fork()`` the child has a copy of the client, whose loop and
+sockets belong to the parent.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from kip848_client.errors import LocalProtocolError
 __all__ = ["Home", "task_of"]
 
 _LEFT_BEHIND: Final = object()
-"""In place of a loop that is the parent's: no task runs in it."""
+"""Replaces the parent's loop in a forked child. No task runs in it."""
 
 
 _Task = asyncio.Task[Any] | None
 
 if sys.version_info >= (3, 12):
     task_of: Final[Callable[[Any], _Task]] = current_task
-else:  # there it is a function in Python that does just this, and takes three times as long
+else:  # there it is a Python function that does the same and takes three times as long
     _tasks: Any = getattr(asyncio.tasks, "_current_tasks")  # noqa: B009 - not in typeshed
     task_of: Final[Callable[[Any], _Task]] = _tasks.get
 
@@ -43,24 +42,24 @@ class Home:
         self._who = who
         self.thread: Final = get_ident()
         self.loop: Any = asyncio.get_running_loop()
-        """No loop that ever runs, in the child of a fork."""
+        """In a forked child: a loop that never runs."""
         _homes.add(self)
 
     @property
     def is_left_behind(self) -> bool:
-        """Whether this is the child of a fork, and the client is the parent's."""
+        """Whether this is a forked child and the client belongs to the parent."""
         return self.loop is _LEFT_BEHIND
 
     def runs(self, task: _Task) -> bool:
-        """Whether this task of the loop makes the call."""
+        """Whether the call comes from this task."""
         return task is not None and task_of(self.loop) is task and get_ident() == self.thread
 
     def check(self) -> None:
         """Raise ``LocalProtocolError`` if the call comes from elsewhere. Between two runs of the
         loop, where no loop runs at all, its thread is enough.
 
-        Every record goes through here, so the usual case costs no system call, which asking for the
-        running loop does: our loop runs a task, in some thread, and this is our thread.
+        Every record goes through here, so the usual case avoids a system call, which getting the
+        running loop costs. It checks two facts: our loop runs a task, and this is our thread.
         """
         if task_of(self.loop) is None or get_ident() != self.thread:
             self._check_slowly()
@@ -72,19 +71,19 @@ class Home:
         if self.is_left_behind:
             raise LocalProtocolError(
                 f"this {self._who} was started before os.fork(), in the parent process, and its "
-                "connections are the parent's; make another one in this process"
+                "connections belong to the parent; create another one in this process"
             )
         if get_ident() != self.thread:
             raise LocalProtocolError(
                 f"this {self._who} was started in another event loop (or thread): in another "
-                "thread; call it there, by asyncio.run_coroutine_threadsafe, or make another one "
-                "in this thread"
+                "thread; call it there with asyncio.run_coroutine_threadsafe, or create another "
+                "one in this thread"
             )
         if running is not None:
             ended = ", which is closed" if self.loop.is_closed() else ""
             raise LocalProtocolError(
                 f"this {self._who} was started in another event loop (or thread): in another loop "
-                f"of this thread{ended}; call it in its own loop, or make another one in this loop"
+                f"of this thread{ended}; call it in its own loop, or create one in this loop"
             )
 
 

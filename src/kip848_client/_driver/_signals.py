@@ -1,4 +1,5 @@
-"""Signals that end a run: the first one asks for the end, the next one does what it did before."""
+"""Signals that end a run. The first one requests the end; after it, all have their previous effect
+again."""
 
 from __future__ import annotations
 
@@ -29,10 +30,9 @@ def checked_signals(given: object) -> tuple[signal.Signals, ...]:
 
 @contextmanager
 def on_first_signal(signals: Iterable[signal.Signals], call: Callable[[], None]) -> Generator[None]:
-    """Call ``call`` in the running event loop when the first of these signals comes, once. Then,
-    and at the end of the block, all of them do again what they did before: a second Ctrl-C
-    interrupts what takes too long to stop. Raises ``LocalProtocolError`` where signals cannot be
-    handled.
+    """Call ``call`` once, in the running event loop, when the first of these signals arrives. After
+    that, and at the end of the block, all signals have their previous effect, so a second Ctrl-C
+    interrupts a slow stop. Raises ``LocalProtocolError`` where signals cannot be handled.
     """
     loop = asyncio.get_running_loop()
     before: dict[signal.Signals, Any] = {}
@@ -41,7 +41,7 @@ def on_first_signal(signals: Iterable[signal.Signals], call: Callable[[], None])
         while before:
             number, handler = before.popitem()
             loop.remove_signal_handler(number)
-            if handler is not None:  # or it was not set from Python
+            if handler is not None:  # None if it was not set from Python
                 signal.signal(number, handler)
 
     def came() -> None:
@@ -56,8 +56,8 @@ def on_first_signal(signals: Iterable[signal.Signals], call: Callable[[], None])
             except (RuntimeError, ValueError, NotImplementedError) as err:
                 raise LocalProtocolError(
                     f"{number.name} cannot be handled here ({err!r}): asyncio handles signals in "
-                    "the main thread, on Unix, and not all of them. Call request_stop() from a "
-                    "handler of your own"
+                    "the main thread and on Unix only, and not all of them. Call request_stop() "
+                    "from your own handler"
                 ) from err
             before[number] = handler
         yield

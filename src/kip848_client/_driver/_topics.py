@@ -125,10 +125,10 @@ class TopicDirectory:
         self._asked_to_create &= self._wanted
 
     def problems(self) -> tuple[str, ...]:
-        """The topics that it has been waiting for, for more than a second, and why."""
+        """Topics that the client has waited for for more than a second, with the reason."""
         now_ms = self._clock.now_ms()
         return tuple(
-            f"it has been waiting for topic {name} for {(now_ms - since_ms) / 1000:.0f} s: {said}"
+            f"waiting for topic {name} for {(now_ms - since_ms) / 1000:.0f} s: {said}"
             for name, (since_ms, said) in sorted(self._complained.items())
             if now_ms - since_ms >= ANNOUNCED_AFTER_MS
         )
@@ -291,7 +291,7 @@ class TopicDirectory:
             complaint = self._complained.pop(topic.name, None)
             if complaint is not None:
                 fields = {**self._fields, "topic": topic.name}
-                _log.info("topic %s is there", topic.name, extra=fields)
+                _log.info("topic %s exists now", topic.name, extra=fields)
             numbers = frozenset([each.partition_index for each in topic.partitions])
             self._topics[topic.name] = (TopicId(topic.topic_id), numbers)
             if topic.topic_id != ZERO_TOPIC_ID:

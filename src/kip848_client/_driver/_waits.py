@@ -1,8 +1,7 @@
-"""Tells of waits that take longer than a second: for what, and why. Pure: time is an argument.
+"""Reports waits of more than a second: for what, and why. Pure: time is an argument.
 
-A driver calls ``look`` with all that its client waits for, about once a second while there is
-anything. What is still there a second later is announced once, again when its reason changes, and
-once more when it is over.
+While its client waits for anything, a driver calls ``look`` about once a second with all waits. A
+wait is reported after a second, when its reason changes, and when it ends.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from typing import Final
 __all__ = ["ANNOUNCED_AFTER_MS", "Wait", "Waits"]
 
 ANNOUNCED_AFTER_MS: Final = 1_000
-"""A wait that is shorter is not worth a line."""
+"""Shorter waits are not logged."""
 
 
 @dataclass(slots=True)
 class Wait:
-    """One wait: since when, why, and the reason that was announced last."""
+    """One wait: its start, its reason, and the last reason that was logged."""
 
     since_ms: int
     why: str
@@ -36,19 +35,19 @@ class Waits:
 
     @property
     def due_ms(self) -> int | None:
-        """When to look again; ``None``: when there is something to wait for."""
+        """When to call ``look`` again; ``None`` while nothing is waited for."""
         return self._due_ms
 
     def look(
         self, now_ms: int, waits: Mapping[str, str], *, again: bool
     ) -> tuple[tuple[int, str], ...]:
-        """What to log, a level and a line per wait. ``waits`` has the reason of each by what it is
-        for. ``again``: look once more in a second, though nothing may be waited for now."""
+        """What to log: a level and a line per wait. ``waits`` maps what is waited for to the
+        reason. ``again``: call ``look`` again in a second, even if nothing is waited for now."""
         lines: list[tuple[int, str]] = []
         for what in [each for each in self._waits if each not in waits]:
             wait = self._waits.pop(what)
             if wait.announced is not None:
-                line = f"the wait for {what} is over after {_seconds(now_ms, wait)} s"
+                line = f"done waiting for {what} after {_seconds(now_ms, wait)} s"
                 lines.append((logging.INFO, line))
         for what, why in waits.items():
             wait = self._waits.setdefault(what, Wait(now_ms, why))
@@ -62,15 +61,15 @@ class Waits:
         return tuple(lines)
 
     def problems(self, now_ms: int) -> tuple[str, ...]:
-        """The waits that were announced and go on, in sentences."""
+        """The logged waits that have not ended, as sentences."""
         return tuple(
-            f"it has been waiting for {what} for {_seconds(now_ms, wait)} s: {wait.why}"
+            f"waiting for {what} for {_seconds(now_ms, wait)} s: {wait.why}"
             for what, wait in self._waits.items()
             if wait.announced is not None
         )
 
     def over(self) -> None:
-        """The client ends: nothing is waited for any more, and nothing is said of that."""
+        """The client ends: forget all waits, and log nothing about them."""
         self._waits.clear()
         self._due_ms = None
 

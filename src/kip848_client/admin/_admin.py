@@ -195,8 +195,8 @@ class Admin:
     async def describe_groups(
         self, groups: Iterable[str], *, timeout_ms: float | None = None
     ) -> dict[str, GroupDescription]:
-        """Groups with epochs, members, current and target assignments: those of consumers, and
-        those of Connect workers (``connect`` and ``member.worker``), of KIP-848 and classic.
+        """Groups of consumers and of Connect workers (``connect`` and ``member.worker``), on
+        KIP-848 and on the classic protocol, with epochs, members, current and target assignments.
 
         Raises ``AdminFailed`` with a ``GroupIdNotFound`` for a group that does not exist.
         """

@@ -1,7 +1,7 @@
 """Groups of Kafka Connect workers between an admin's terms and the wire's: pure translation.
 
-Workers and assignors speak to each other in bytes (``kip848_client.connect``), which are read here
-as far as they can be: those of an assignor of your own may say nothing that we understand.
+Workers and assignors exchange metadata as bytes (``kip848_client.connect``). It is parsed here if
+possible; a user's own assignor may use a format that we do not know.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _EAGER: Final = 0
 def connect_groups(
     answer: ConnectGroupDescribeResponse, coordinator: Node
 ) -> dict[str, GroupDescription | Refusal]:
-    """Groups of type connect, or why not."""
+    """Descriptions of groups of type connect, or the error of each group."""
     return {
         each.group_id: (
             refusal(each.error_code, each.error_message, "ConnectGroupDescribe")
@@ -130,7 +130,7 @@ def _rows(rows: Iterable[ConnectGroupItems]) -> tuple[WorkerItem, ...]:
 def classic_workers(
     group: DescribeGroupsResponseDescribedGroup, coordinator: Node
 ) -> GroupDescription:
-    """A classic group of workers: Kafka Connect's own, or ours on Kafka as it is."""
+    """A classic group of workers: of Kafka Connect, or of our ``Worker`` on real Kafka."""
     told = [_assignment(bytes(each.member_assignment)) for each in group.members]
     led = next((each for each in told if each.leader), _UNREAD)
     return GroupDescription(
@@ -171,7 +171,7 @@ def _classic_member(member: DescribeGroupsResponseDescribedGroupMember) -> Membe
 
 
 def _running(metadata: WorkerMetadata | None, told: WorkerAssignment) -> tuple[WorkerItem, ...]:
-    """An eager worker was told all that it is to run; others what changes."""
+    """An eager worker gets its full assignment, other workers get changes."""
     items = set(_items(told.assigned))
     if told.version != _EAGER and metadata is not None and metadata.allocation is not None:
         items |= {*_items(metadata.allocation.assigned)} - {*_items(told.revoked)}

@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 OF_ANOTHER_TYPE: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION})
-"""What the describe API of one type says of a group that may be of another one."""
+"""The errors of a describe API for a group that may have another type."""
 
 _CONSUMER_PROTOCOL: Final = "consumer"
 _VERSION_BYTES: Final = 2

@@ -54,8 +54,8 @@ async def list_groups(
 async def describe_groups(
     asking: Asking, groups: tuple[str, ...], deadline_ms: int
 ) -> dict[str, GroupDescription]:
-    """As consumer groups of KIP-848 first. Others are asked for again, as classic groups and then
-    as Connect groups, which only a broker with the draft protocols has."""
+    """First describe groups as consumer groups of KIP-848. Then ask for the others as classic
+    groups, and then as Connect groups, which only a broker with the draft protocols has."""
 
     async def ask(node: int, targets: tuple[str, ...]) -> Mapping[str, GroupDescription | Refusal]:
         coordinator = asking.node(node)

@@ -77,36 +77,38 @@ class GroupListing:
 
 @dataclass(frozen=True, slots=True)
 class AssignorMessage:
-    """What a client-side assignor says to one member with its assignment (KIP-848, Assignment)."""
+    """Metadata that a client-side assignor sends to one member with its assignment (KIP-848,
+    Assignment)."""
 
     error: int = 0
-    """Why the group kept what it had, in the assignor's own numbers; 0 for no error."""
+    """The assignor's own error number, because of which the group kept its assignment; 0 for no
+    error."""
     version: int = 0
-    """How ``metadata`` is written."""
+    """The version of the format of ``metadata``."""
     metadata: bytes = b""
 
 
 class WorkerItem(NamedTuple):
-    """A connector, or one of its tasks; prints as Kafka Connect writes it: ``orders-3``."""
+    """A connector or one of its tasks. ``str`` is Kafka Connect's form: ``orders-3``."""
 
     connector: str
     task: int | None = None
     """``None`` for the connector itself."""
     generation: int | None = None
-    """How often the tasks were configured anew; ``None`` for the connector itself, and in a classic
-    group, which does not tell."""
+    """How often the tasks were reconfigured. ``None`` for the connector itself, and in a classic
+    group, which does not report it."""
 
     def __str__(self) -> str:
         return self.connector if self.task is None else f"{self.connector}-{self.task}"
 
 
 class WorkerState(StrEnum):
-    """How far a worker has come with its assignment."""
+    """A worker's progress towards its target assignment."""
 
     STABLE = "Stable"
-    """It has what it is to have at its epoch."""
+    """It has its full assignment for its epoch."""
     UNREVOKED = "Unrevoked"
-    """It has yet to give items up."""
+    """It still has to give items up."""
     UNRELEASED = "Unreleased"
     """It waits for items that other workers have not given up yet."""
     UNKNOWN = "Unknown"
@@ -114,40 +116,43 @@ class WorkerState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WorkerDescription:
-    """What a member of a group of Kafka Connect workers says and runs; items are sorted."""
+    """What a Kafka Connect worker reports and runs. Items are sorted."""
 
     url: str | None
-    """Where the other workers reach it (``rest.advertised.*``); ``None`` where it is not told."""
+    """The URL for other workers (``rest.advertised.*``); ``None`` if it is not reported."""
     config_offset: int | None
-    """How far it had read the configuration when it told; ``None`` likewise."""
+    """The config offset that the worker had read when it reported; ``None`` if it is not
+    reported."""
     assignment: tuple[WorkerItem, ...]
-    """What it has. In a classic group: what it ran when it joined the round, changed as the leader
-    said."""
+    """Its current items. In a classic group: what it ran when it joined, plus the leader's
+    changes."""
     revoking: tuple[WorkerItem, ...] = ()
-    """What it has yet to give up."""
+    """Items that it still has to give up."""
     target_assignment: tuple[WorkerItem, ...] | None = None
-    """What it is to have; ``None`` in a classic group."""
+    """Its target items; ``None`` in a classic group."""
     state: WorkerState | None = None
     """``None`` in a classic group."""
     metadata_version: int | None = None
-    """The version of what it says: 0 eager, 1 compatible, 2 sessioned, others an assignor's own."""
+    """The version of its metadata: 0 eager, 1 compatible, 2 sessioned, others for your own
+    assignors."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectDescription:
-    """What a group of Kafka Connect workers has beside its members."""
+    """The state of a group of Kafka Connect workers, without its members."""
 
     leader: str | None
     """The member id of the worker that computed the assignment."""
     leader_url: str | None
     deferred: tuple[WorkerItem, ...] = ()
-    """What waits for a worker to return, sorted. A classic group does not tell."""
+    """Deferred items, which wait for a worker to return; sorted. Empty in a classic group."""
     delay_ms: int = 0
-    """How long it waits, from the assignment on; 0 for not at all."""
+    """How long they wait, counted from the assignment (ms); 0 for no delay."""
     assignor_error: int = 0
-    """Why the assignor kept the assignment before, in its own numbers; 0 for no error."""
+    """The assignor's own error number, because of which the group kept its assignment; 0 for
+    none."""
     computing: str | None = None
-    """The member id of the worker that is asked for the next assignment."""
+    """The member id of the worker that is asked to compute the next assignment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +178,11 @@ class MemberDescription:
     is_classic: bool | None = None
     """Whether it speaks the classic protocol; ``None`` where the broker does not say."""
     said: AssignorMessage | None = None
-    """What a client-side assignor said with ``assignment``; ``None`` where the broker computed."""
+    """A client-side assignor's metadata for ``assignment``; ``None`` if the broker computed it."""
     target_said: AssignorMessage | None = None
     """The same with ``target_assignment``."""
     worker: WorkerDescription | None = None
-    """Of a Kafka Connect worker, which has items where a consumer has partitions."""
+    """Set for a Kafka Connect worker, which has items instead of partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +207,7 @@ class GroupDescription:
     is_client_assignor: bool = False
     """Whether a member computed the target assignment, and not the broker."""
     connect: ConnectDescription | None = None
-    """Of a group of Kafka Connect workers."""
+    """Set for a group of Kafka Connect workers."""
 
 
 @dataclass(frozen=True, slots=True)

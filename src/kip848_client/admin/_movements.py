@@ -1,8 +1,8 @@
-"""Movements: which partitions, or items of Connect workers, change their member.
+"""Movements: partitions, or items of Connect workers, that change their member.
 
-They are read off the description of a group, so they work on every broker that describes groups of
-KIP-848. A description is a moment: who had a partition before, and that it has arrived, only shows
-beside an earlier description of the same group.
+They are derived from the description of a group, so they work on every broker that describes
+KIP-848 groups. A description is a snapshot. The previous owner of a partition, and its arrival,
+only show in comparison with an earlier description of the same group.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Thing = TopicPartition | WorkerItem
 
 
 class MovementState(StrEnum):
-    """How far something has come on its way from one member to another."""
+    """The progress of a movement from one member to another."""
 
     PENDING_REVOCATION = "PendingRevocation"
     """``from_member`` has not given it up yet."""
     REVOKED = "Revoked"
-    """No member has it, and ``to_member`` has not got it yet. Before Kafka 4.3 a broker shows it so
-    while a member still has to give it up, too; an earlier description tells the two apart."""
+    """No member has it; ``to_member`` does not have it yet. Brokers before Kafka 4.3 also report
+    this while a member still has to give it up; an earlier description distinguishes the two."""
     ASSIGNED = "Assigned"
-    """``to_member`` has it. Only beside an earlier description."""
+    """``to_member`` has it. Needs an earlier description."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +37,19 @@ class Movement:
 
     what: TopicPartition | WorkerItem
     from_member: str | None
-    """The member id of the one that has, or had, it; ``None`` where that is not known, or no member
-    had it."""
+    """The id of the member that has or had it; ``None`` if unknown, or if no member had it."""
     to_member: str | None
-    """The member id of the one that is to have it; ``None`` where no member is to."""
+    """The id of the member that is to get it; ``None`` if there is none."""
     state: MovementState
 
 
 def movements(
     group: GroupDescription, before: GroupDescription | None = None
 ) -> tuple[Movement, ...]:
-    """What is on its way in a group, sorted; of a classic group nothing, which has no targets.
+    """All movements in a group, sorted. A classic group has no targets, so it has none.
 
-    ``before`` is an earlier description of the same group. With it a movement that is over since
-    then is there once more, as ``ASSIGNED``, and ``from_member`` is known of what was given up.
+    ``before`` is an earlier description of the same group. With it, movements that ended since then
+    are listed as ``ASSIGNED``, and revoked partitions have a ``from_member``.
     """
     has, targets = _holders(group), _targets(group)
     had = {} if before is None else _holders(before)
@@ -75,14 +74,14 @@ def movements(
 
 
 def _is_giving_up(earlier: MemberDescription, members: Mapping[str, MemberDescription]) -> bool:
-    """Whether a member that had something is still at the epoch at which it had it: giving up what
-    the next target takes from it is what moves it on."""
+    """Whether a member is still at the epoch at which it had the partition. It advances when it has
+    given up what its next target takes away."""
     now = members.get(earlier.member_id)
     return now is not None and now.epoch == earlier.epoch
 
 
 def _holders(group: GroupDescription) -> dict[Thing, MemberDescription]:
-    """What each thing is held by, what is to be given up included."""
+    """The holder of each partition or item, including those still to be given up."""
     found: dict[Thing, MemberDescription] = {}
     for member in group.members:
         if member.target_assignment is None:

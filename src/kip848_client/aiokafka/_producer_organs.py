@@ -100,7 +100,8 @@ class Accumulator:
         return self._of_all(sent)
 
     async def flush(self) -> None:
-        """Wait for all that was sent; when the producer is stopped, for the end of that."""
+        """Wait until everything that was sent is done; after a stop, wait until the stop is
+        done."""
         with self._translating:
             if self._inner.was_stopped:
                 await self._inner.stop()

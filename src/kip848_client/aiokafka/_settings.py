@@ -41,8 +41,8 @@ _told: set[str] = set()
 
 
 def consumer_settings(given: Mapping[str, Any]) -> tuple[Settings, Settings]:
-    """What aiokafka's constructor gets, and what ours gets. Raises ``ValueError``, and
-    ``TypeError`` for a name that neither has."""
+    """The arguments for aiokafka's constructor, and those for ours. Raises ``ValueError``, and
+    ``TypeError`` for a name that neither knows."""
     _check_names("AIOKafkaConsumer", given, {*_CONSUMER, *_MADE_HERE}, ConsumerConfig)
     level = given.get("isolation_level", _CONSUMER["isolation_level"])
     if level not in _LEVELS:  # aiokafka says so at the start, in these words
@@ -90,7 +90,7 @@ def producer_settings(given: Mapping[str, Any]) -> tuple[Settings, Settings]:
 def _check_names(
     of: str, given: Collection[str], theirs: Collection[str], ours: type[ClientConfig]
 ) -> None:
-    """As Python does for a function that has named arguments only."""
+    """Raise the error that Python raises for an unknown keyword argument."""
     _, meaningless = ours.without_meaning
     known = [*theirs, *ours.model_fields, *meaningless, "strict"]
     for name in given:

@@ -50,7 +50,7 @@ class Subscription:
         self._was_told = False
         """Whether the group has assigned something, or nothing, since ``subscribe``."""
         self._has_left = False
-        """Nothing was assigned since ``unsubscribe``."""
+        """Whether nothing was assigned since ``unsubscribe``."""
         self._waiting: list[asyncio.Future[None]] = []
 
     # -- what it is ------------------------------------------------------------------------------
@@ -82,8 +82,8 @@ class Subscription:
         return Assignment(self._inner)
 
     def assigned_partitions(self) -> frozenset[Any]:
-        """aiokafka's ``TopicPartition``s. There are none right after ``unsubscribe``, as in
-        aiokafka, although the membership ends in the background."""
+        """aiokafka's ``TopicPartition``s. Empty right after ``unsubscribe``, as in aiokafka,
+        although the membership ends later, in the background."""
         if self._has_left:
             return frozenset()
         return frozenset(TopicPartition(*tp) for tp in self._inner.assignment())

@@ -67,8 +67,8 @@ class TopicMetadata:
     name: str
     partition_count: int
     racks: Mapping[int, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
-    """Partition -> the racks that have a replica of it (KIP-392). Given to assignors of a user's
-    own only; empty when no broker has a rack. Kafka's own assignors do not look at racks."""
+    """Partition -> the racks of its replicas (KIP-392). Set for a user's own assignors only; empty
+    if no broker has a rack. Kafka's own assignors ignore racks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +118,13 @@ class Assignor(Protocol):
 
     @property
     def minimum_version(self) -> int:
-        """The lowest version of this assignor that it can stand in for, 0 to 32767. A class that
-        inherits from ``Assignor`` and does not say gets 0. No request carries it: members ask for a
-        server-side assignor by its name alone."""
+        """The lowest version of this assignor that it is compatible with, 0 to 32767 (default 0).
+        No request carries it: members ask for a server-side assignor by name only."""
         return 0
 
     @property
     def maximum_version(self) -> int:
-        """The highest one, not below ``minimum_version``; 0 likewise."""
+        """The highest version, at least ``minimum_version`` (default 0)."""
         return 0
 
     def assign(self, group: GroupSpec, topics: Mapping[TopicId, TopicMetadata]) -> Assignment:

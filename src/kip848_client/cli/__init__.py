@@ -81,7 +81,7 @@ def _print_version() -> int:
     put(f"kip848-client {__version__}")
     put(f"compiled extensions: {', '.join(there) or 'none'}")
     if missing:
-        put(f"missing: {', '.join(missing)}; all works without them, more slowly")
+        put(f"missing: {', '.join(missing)}; everything works without them, but slower")
     return 0
 
 

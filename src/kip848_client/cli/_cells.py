@@ -1,5 +1,4 @@
-"""Text in the cells of a terminal, where a character may take two of them, or none: how wide it
-is, and how it is made to fit. Pure."""
+"""Measures and fits text in terminal cells. A character can take two cells, or none. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +13,12 @@ __all__ = ["cropped", "folded", "hanging", "padded", "shortened", "told_apart", 
 
 _DOTS: Final = "\N{HORIZONTAL ELLIPSIS}"
 _ENDS: Final = (re.compile(r"[,;\s](?=[^,;\s]*$)"), re.compile(r"[-._/:](?=[^-._/:]*$)"))
-"""After which a text is best broken: between topics, partitions and words, or between the parts of
-a name."""
+"""Characters after which a text should break: between topics, partitions and words, or between the
+parts of a name."""
 
 
 def width_of(text: str) -> int:
-    """How many cells it takes."""
+    """The width in cells."""
     return len(text) if text.isascii() else sum(map(_width, text))
 
 
@@ -30,19 +29,19 @@ def _width(each: str) -> int:
 
 
 def padded(text: str, width: int) -> str:
-    """With blanks up to this width."""
+    """Padded with spaces to this width."""
     return text + " " * (width - width_of(text))
 
 
 def cropped(text: str, width: int) -> str:
-    """What fits, with dots in place of what does not."""
+    """The start that fits, and dots for the rest."""
     if width_of(text) <= width:
         return text
     return _head(text, width - 1) + _DOTS if width > 0 else ""
 
 
 def shortened(text: str, width: int) -> str:
-    """Its two ends, with dots between: names differ at the one or the other."""
+    """Both ends, with dots in between, because names differ at either end."""
     if width_of(text) <= width:
         return text
     tail = max(width - 1, 0) // 2
@@ -73,7 +72,7 @@ def _without_begin(text: str, size: int, width: int) -> str:
 
 
 def folded(text: str, width: int) -> list[str]:
-    """Lines that fit, broken after a comma, a semicolon or a blank where there is one."""
+    """Lines that fit, broken after a comma, semicolon or space if possible."""
     lines: list[str] = []
     while width_of(text) > width:
         line = _head(text, width) or text[:1]
@@ -86,7 +85,7 @@ def folded(text: str, width: int) -> list[str]:
 
 
 def hanging(text: str, width: int) -> list[str]:
-    """A line with its time, folded where it is too wide, its other lines set off."""
+    """A line that starts with a time, wrapped if too wide, with the other lines indented."""
     indent = len("  0.0 s  ")
     first = folded(text, width)[0]
     rest = text[len(first) :].lstrip()

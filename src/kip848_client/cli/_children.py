@@ -1,7 +1,7 @@
 """Processes of a demo: what they say, one JSON object a line, and how they end.
 
-A child that is told to end does so in order. One whose standard input ends without that has lost
-its parent, however that died, and ends at once.
+A child that is asked to stop does so cleanly. If its standard input ends without that, the parent
+has died in some way, and the child exits at once.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["Child", "farewell", "killed_with_parent", "say"]
 _FAREWELL_S: Final = 5.0
 _TOLD: Final = b"end\n"
 _ORPHAN: Final = 3
-"""Exit code of a child without a parent."""
+"""Exit code of a child whose parent has died."""
 
 
 def say(message: dict[str, Any]) -> None:
-    """In the child: tell the parent. Does not return where that is gone."""
+    """In the child: send a line to the parent. Does not return if the parent has died."""
     try:
         sys.stdout.write(json.dumps(message) + "\n")
         sys.stdout.flush()
@@ -34,8 +34,8 @@ def say(message: dict[str, Any]) -> None:
 
 
 async def farewell() -> None:
-    """In the child: wait until it is to end. Does not return where the parent is gone: what the
-    child would say goodbye to may be gone as well, and take minutes to be given up."""
+    """In the child: wait for the request to stop. Does not return if the parent has died: the
+    broker may have died as well, and a clean stop could wait minutes for it."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -44,8 +44,8 @@ async def farewell() -> None:
 
 
 def killed_with_parent() -> None:
-    """In a child that leads a session of its own: kill it and all its processes when its standard
-    input ends, for which a thread waits."""
+    """In a child that leads its own process group: start a thread that kills the group when
+    standard input ends."""
 
     def wait() -> None:
         while os.read(sys.stdin.fileno(), 1024):
@@ -89,7 +89,7 @@ class Child:
         try:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._process.wait(), _FAREWELL_S)
-        finally:  # also where whoever waits is cancelled
+        finally:  # also if the waiting task is cancelled
             if self._process.returncode is None:
                 with suppress(ProcessLookupError):
                     self._process.kill()

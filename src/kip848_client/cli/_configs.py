@@ -69,7 +69,7 @@ def parse_settings(texts: Iterable[str], option: str) -> dict[str, str]:
 def configs_lines(
     kind: str, configs: Mapping[str, Iterable[ConfigEntry]], *, everything: bool
 ) -> list[str]:
-    """A section for each group or topic: the settings that were set, or ``everything``."""
+    """One section per group or topic: the settings that were set, or ``everything``."""
     lines: list[str] = []
     for name, entries in configs.items():
         which = "All" if everything else "Dynamic"

@@ -1,8 +1,8 @@
-"""A picture on a terminal that changes in place, whatever size the terminal has or gets.
+"""Redraws a picture in place on a terminal, at any size and after a resize.
 
-It is drawn on the terminal's alternate screen, which no terminal folds anew when its size changes,
-line by line from the upper left corner: nothing depends on where the cursor was. In the end the
-last picture is printed where the command was typed.
+It draws on the terminal's alternate screen, line by line from the upper left corner. Terminals do
+not rewrap the alternate screen when the size changes, and the old cursor position does not matter.
+At the end the last picture is printed where the command was typed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from kip848_client.cli._output import Unwritable, size_of
 __all__ = ["Live", "Picture", "can_be_live", "cut"]
 
 Picture = Callable[[int, int | None], list[str]]
-"""Lines for so many columns and rows; ``None``: as many rows as it takes."""
+"""Returns the lines for a number of columns and rows; ``None``: unlimited rows."""
 
-# the alternate screen, no cursor, no line that goes on in the next row
+# alternate screen, hidden cursor, no line wrap
 _ENTER: Final = "\x1b[?1049h\x1b[?25l\x1b[?7l"
-# a terminal that has no alternate screen is left empty rather than with half of a picture
+# clear a terminal without an alternate screen, rather than leave half of a picture
 _LEAVE: Final = "\x1b[H\x1b[J\x1b[?7h\x1b[?25h\x1b[?1049l"
 _CORNER: Final = "\x1b[H"
 _CLEAR_LINE: Final = "\x1b[2K"
@@ -34,16 +34,16 @@ _CLEAR_BELOW: Final = "\x1b[J"
 
 
 def can_be_live(out: TextIO) -> bool:
-    """Whether this is a terminal on which something can change in place."""
+    """Whether this is a terminal that can redraw in place."""
     return out.isatty() and os.name != "nt" and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def cut(lines: list[str], height: int) -> list[str]:
-    """At most so many lines; the last one says how many are missing."""
+    """At most this many lines; the last one says how many were cut."""
     if len(lines) <= height:
         return lines
     kept = max(height - 1, 0)
-    return [*lines[:kept], f"... {len(lines) - kept} lines more"][:height]
+    return [*lines[:kept], f"... {len(lines) - kept} more lines"][:height]
 
 
 class Live:
@@ -71,12 +71,12 @@ class Live:
                 self._write("".join(f"{visible(line)}\n" for line in lines))
 
     def show(self, picture: Picture) -> None:
-        """Draw this, and draw it again when the size changes (``redrawn_on_resize``)."""
+        """Draw this picture now, and again when the size changes (``redrawn_on_resize``)."""
         self._picture = picture
         self.redraw()
 
     def redraw(self) -> None:
-        """Draw the last picture for the size that the terminal has now."""
+        """Draw the last picture at the terminal's current size."""
         size = size_of(self._out)
         if self._picture is None or size is None:
             return
@@ -87,7 +87,7 @@ class Live:
 
     @contextmanager
     def redrawn_on_resize(self) -> Generator[None]:
-        """In a loop of asyncio: for pictures that are shown less than a few times a second."""
+        """In an asyncio loop: redraw on a resize. For pictures that are drawn rarely."""
         loop = asyncio.get_running_loop()
         with suppress(NotImplementedError, RuntimeError, ValueError):  # not in this thread
             loop.add_signal_handler(signal.SIGWINCH, self.redraw)

@@ -1,9 +1,9 @@
-"""What a command prints, line by line. All of it passes through here, but for the live screens
-(``_screen``) and what children of a demo tell their parent (``_children``).
+"""Prints the output of a command, line by line. Only the live screens (``_screen``) and the
+messages of a demo's children to their parent (``_children``) bypass it.
 
-Names are chosen by strangers, so nothing that a line holds can end it, or be more than seen. And
-the standard output may be closed, full, a pipe that nobody reads, or a terminal without the
-characters of a group's name: none of that is a traceback.
+Names are untrusted, so line breaks and control characters in them are escaped. Standard output may
+be closed, full, a broken pipe, or a terminal that lacks the characters of a name; none of these
+causes a traceback.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Unwritable(Exception):
 
 
 class VisibleFormatter(logging.Formatter):
-    """A message of the log is one line, and a traceback those that it has."""
+    """Keeps each log message on one line; a traceback keeps its lines."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - its name in logging
         return visible(super().formatMessage(record))
@@ -68,8 +68,7 @@ def _is_closed(stream: object) -> bool:
 
 
 def put(*lines: str, keep: str = "") -> None:
-    """Print lines, with what is escaped in them otherwise and ``keep`` has. Raises
-    ``Unwritable``."""
+    """Print lines, escaped except for the characters in ``keep``. Raises ``Unwritable``."""
     try:
         sys.stdout.write("".join(f"{visible(line, keep=keep)}\n" for line in lines))
     except OSError as err:
@@ -77,40 +76,40 @@ def put(*lines: str, keep: str = "") -> None:
 
 
 def put_prose(*lines: str) -> None:
-    """Print sentences: on a terminal, folded between words. Raises ``Unwritable``."""
+    """Print sentences, wrapped between words on a terminal. Raises ``Unwritable``."""
     size = size_of(sys.stdout)
     for line in lines:
         put(*([line] if size is None else folded(visible(line), size.columns)))
 
 
 def put_hanging(line: str) -> None:
-    """Print a line that begins with its time: on a terminal, folded behind that. Raises
+    """Print a line that starts with its time, wrapped after the time on a terminal. Raises
     ``Unwritable``."""
     size = size_of(sys.stdout)
     put(*([line] if size is None else hanging(visible(line), size.columns)))
 
 
 def put_table(table: Table) -> None:
-    """Print a table: to a terminal made to fit, else as Kafka's tools print it. Raises
+    """Print a table: fitted to a terminal, otherwise in the form of Kafka's tools. Raises
     ``Unwritable``."""
     size = size_of(sys.stdout)
     put(*(table.plain() if size is None else table.fitted(size.columns)))
 
 
 def put_error(*lines: str) -> None:
-    """Say something on the standard error."""
+    """Print lines to standard error."""
     sys.stderr.write("".join(f"{visible(line)}\n" for line in lines))
 
 
 def size_of(stream: TextIO) -> os.terminal_size | None:
-    """Of the terminal that this is, at this moment; ``None`` if it is none."""
+    """The terminal's current size; ``None`` if this is not a terminal."""
     if not stream.isatty():
         return None
     with contextlib.suppress(OSError, ValueError):
         size = os.get_terminal_size(stream.fileno())
         if size.columns > 0 and size.lines > 0:
             return size
-    return shutil.get_terminal_size()  # which asks COLUMNS and LINES, and knows a default
+    return shutil.get_terminal_size()  # which reads COLUMNS and LINES, and has a default
 
 
 def flush() -> None:

@@ -1,4 +1,4 @@
-"""Runs what a command does in a loop of asyncio, so that it cleans up whoever ends it."""
+"""Runs a command in an asyncio loop so that it cleans up, whatever ends it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _ENDING: Final = tuple(
 
 
 def run_to_end(work: Coroutine[Any, Any, int]) -> int:
-    """Run it; the exit code. SIGTERM and SIGHUP cancel it, as Ctrl-C does: child processes are
-    ended and the terminal is given back before this process ends, with 143 or 129. A signal that is
-    ignored (nohup) stays ignored."""
+    """Run it and return the exit code. SIGTERM and SIGHUP cancel it, as Ctrl-C does: child
+    processes are stopped and the terminal is restored, and the exit code is 143 or 129. An ignored
+    signal (nohup) stays ignored."""
     ended_by: list[int] = []
 
     async def watched() -> int:

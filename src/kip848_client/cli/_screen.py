@@ -34,8 +34,8 @@ R = TypeVar("R", bound=ShownRow)
 
 
 class Screen(Generic[R]):
-    """Where a demo is shown, used as ``with``: ``news`` is what happened, ``draw`` the state of
-    affairs. ``table`` makes a table of rows. Raises ``Unwritable``."""
+    """The output of a demo, used as ``with``. ``news`` prints an event, ``draw`` the current state.
+    ``table`` builds a table from rows. Raises ``Unwritable``."""
 
     def __init__(self, out: TextIO, table: Callable[[Sequence[R]], Table]) -> None:
         self._table = table
@@ -83,8 +83,8 @@ class Screen(Generic[R]):
         flush()
 
     def _picture(self, width: int, height: int | None) -> list[str]:
-        """The table, how things stand, and the news, as many as there is room for; without a limit
-        of rows, the whole story and how it ended."""
+        """The table, the current state, and as many events as fit. Without a limit of rows: all
+        events and the outcome."""
         table = self._table(self._rows).fitted(width)
         news = [line for each in self._news for line in hanging(each, width)]
         if height is None:

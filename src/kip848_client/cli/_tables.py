@@ -1,6 +1,6 @@
-"""Tables as Kafka's own tools print them, and the same made to fit a terminal.
+"""Tables in the form of Kafka's own tools, and fitted to a terminal.
 
-A table knows its columns and its rows; ``plain`` and ``fitted`` make lines of them. Pure.
+A table has columns and rows; ``plain`` and ``fitted`` render them as lines. Pure.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _GAP: Final = 2
 
 
 class Fit(Enum):
-    """What may become of the values of a column where a terminal is too narrow."""
+    """How to shorten the values of a column on a narrow terminal."""
 
     WHOLE = auto()
-    """Nothing: a part of a number is another number."""
+    """Not at all: part of a number is another number."""
     SHORTENED = auto()
-    """They lose their middle: ids, of which the ends say enough."""
+    """Cut out the middle: for ids, whose ends identify them."""
     FOLDED = auto()
-    """They go on in the next line, within their column."""
+    """Wrap within the column."""
 
 
 class Form(Enum):
@@ -40,22 +40,22 @@ class Form(Enum):
     PLAIN = auto()
     """Not on a terminal."""
     FITTED = auto()
-    """On a terminal alone: Kafka's tools do not have it."""
+    """Only on a terminal: Kafka's tools do not have it."""
 
 
 _LEAST: Final = {Fit.SHORTENED: 11, Fit.FOLDED: 16}
-"""How narrow such a column may become."""
+"""The least width of such a column."""
 _GIVES: Final = {Fit.WHOLE: 0, Fit.SHORTENED: 12, Fit.FOLDED: 0}
-"""As if it were so much wider."""
+"""Counts as this much wider."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its head, its least width, and whether a longer value makes it wider.
+    """A column: its heading, its minimum width, and whether a longer value widens it.
 
-    The rest is for terminals: a shorter head, what may become of values, whether the column may be
-    left out where there is too little room, whether a line above the table says what all rows
-    have in common, and a width that keeps a table at rest whose values change.
+    The rest is for terminals: a shorter heading, how to shorten values, whether the column may be
+    dropped if space is short, whether a value that all rows share moves to a line above the table,
+    and a width that keeps the table stable when values change.
     """
 
     head: str
@@ -80,8 +80,8 @@ class Table:
         self._end = end
 
     def plain(self) -> list[str]:
-        """Lines as Kafka's tools print them: left-aligned columns, one blank between. The value of
-        a column of width 0 is not filled up."""
+        """Lines in the form of Kafka's tools: left-aligned columns with one space in between. A
+        column of width 0 is not padded."""
         places = self._places(Form.PLAIN)
         columns = [self._columns[at] for at in places]
         lines = [[column.head for column in columns]]
@@ -93,9 +93,9 @@ class Table:
         return [" ".join(map(str.ljust, line, widths)) + self._end for line in lines]
 
     def fitted(self, width: int, *, is_titled: bool = True) -> list[str]:
-        """Lines of at most so many cells: what can be is shortened or folded, and where that is not
-        enough, each row becomes a block of lines. Above them stands what all rows have in common,
-        unless that has been said (``is_titled`` is false)."""
+        """Lines of at most this many cells. Values are shortened or wrapped where possible; if that
+        is not enough, each row becomes a block of lines. Values that all rows share are printed
+        above, unless ``is_titled`` is false."""
         titles = self._titles()
         above = [
             line
@@ -128,8 +128,8 @@ class Table:
     def _widths(
         self, places: Sequence[int], head: Callable[[Column], str], width: int, *, may_cut: bool
     ) -> list[int] | None:
-        """Of each column; ``None`` if they cannot be made to fit. The widest gives first, and ids
-        before lists."""
+        """The width of each column; ``None`` if they cannot fit. The widest column shrinks first,
+        and ids before lists."""
         columns = [self._columns[at] for at in places]
         heads = [max(width_of(head(column)), column.calm) for column in columns]
         widths = [

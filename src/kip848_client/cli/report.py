@@ -45,9 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"--heartbeat-sla-ms {arguments.heartbeat_sla_ms}: less than no time")
     record = read_files(arguments.events)
     for path, line, why in record.complaints[:_TOLD]:
-        put_error(f"kip848 report: {path}, line {line}, is no event: {why}")
+        put_error(f"kip848 report: {path}, line {line} is not an event: {why}")
     if record.bad > _TOLD:
-        put_error(f"kip848 report: and {record.bad - _TOLD} lines more")
+        put_error(f"kip848 report: and {record.bad - _TOLD} more lines")
     tables = tables_of(record.events, arguments.heartbeat_sla_ms)
     write_page(arguments.output, tables, record)
     pictures = write_pictures(arguments.png, tables) if arguments.png is not None else []

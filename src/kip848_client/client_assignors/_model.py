@@ -119,8 +119,8 @@ class NewAssignment:
     error: int
     """0, or why the group keeps what it had: the assignor's own number, or ``ASSIGNOR_FAILED``."""
     group_metadata: GroupMetadata
-    """Which member has it: group id, member epoch, member id, instance id. An assignor object that
-    several consumers share tells them apart by it."""
+    """Identifies the member: group id, member epoch, member id, instance id. An assignor object
+    that several consumers share uses it to distinguish them."""
 
 
 class ClientAssignor(Protocol):

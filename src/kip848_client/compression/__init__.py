@@ -1,5 +1,5 @@
-"""The compressions of Kafka's record batches: gzip, snappy, lz4 and zstd, with a limit on what is
-unpacked.
+"""The codecs of Kafka's record batches: gzip, snappy, lz4 and zstd, with a limit on the unpacked
+size.
 
 The client and the bundled broker both read with this package, and the client writes with it. A few
 bytes can unpack to gigabytes, so no function here allocates more than its limit allows:
@@ -10,7 +10,7 @@ bytes can unpack to gigabytes, so no function here allocates more than its limit
     data, is_whole = unpack(number, payload, limit_bytes)
     payload = pack(number, data)
 
-What Kafka's Java consumer reads is read here: see each codec's module for the forms that it takes.
+It reads what Kafka's Java consumer reads; each codec's module lists the accepted forms.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""gzip as Java's ``GZIPInputStream`` reads it: members one after the other, of which the later ones
-may be followed by anything that does not begin as a member does.
+"""gzip as Java's ``GZIPInputStream`` reads it: one or more members, followed by any bytes that do
+not look like a member.
 
-The headers and trailers are read here, because zlib refuses some that Java takes.
+This module parses headers and trailers itself, because zlib refuses some that Java accepts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TRAILER: Final = struct.Struct("<II")
 """CRC and size of what was packed."""
 _SIZE: Final = struct.Struct("<I")
 _SHORTEST_MEMBER: Final = 19
-"""Java does not look at what is shorter, after the first member."""
+"""After the first member, Java ignores anything shorter."""
 _HEADER_CRC, _EXTRA, _NAME, _COMMENT = 0x02, 0x04, 0x08, 0x10
 _PORTION: Final = 1 << 20
 _FEED_MIN: Final = 1 << 10
@@ -34,8 +34,8 @@ def pack(data: bytes) -> bytes:
 
 
 def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
-    """``payload``, and what it unpacks to by the trailer of its last member, which may be wrong:
-    ``unpack`` counts."""
+    """``payload``, and the unpacked size from the trailer of its last member. The size may be
+    wrong; ``unpack`` counts."""
     del enough, magic
     if len(payload) < _TRAILER.size:
         return payload, 0
@@ -44,7 +44,7 @@ def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
 
 
 def unpack_small(payload: bytes, enough: int, magic: int) -> bytes | None:
-    """All of it; ``None`` where it is more than ``enough``, or says so."""
+    """All of the data; ``None`` if it is, or claims to be, more than ``enough``."""
     _, size = look(payload, enough, magic)
     if size > enough:
         return None
@@ -61,13 +61,13 @@ def unpack(payload: bytes, size: int, limit: int, head: bytes) -> Unpacked:
     view = memoryview(payload)
     at: int | None = _after_header(payload, 0)
     if at is None:
-        raise CorruptPayload("gzip: it does not begin with the header of a member")
+        raise CorruptPayload("gzip: the data does not start with a member header")
     feed = len(payload)
     while at is not None:
         at, left = _member(view, at, feed, out, left)
         if left < 0:
             return Unpacked(out.getvalue(), is_whole=False)
-        # what zlib does not use it copies, so later members are fed in small pieces
+        # zlib copies unused input, so later members are fed in small pieces
         feed = _FEED_MIN
         at = _after_header(payload, at) if len(payload) - at >= _SHORTEST_MEMBER else None
     return Unpacked(out.getvalue(), is_whole=True)
@@ -86,7 +86,7 @@ def _member(view: memoryview, at: int, feed: int, out: BytesIO, left: int) -> tu
                 at += len(rest)
                 feed = min(feed * 2, _FEED_MAX) if feed <= _FEED_MAX else feed
                 if not rest and not deflated.unconsumed_tail:
-                    raise CorruptPayload("gzip: it ends inside of a member")
+                    raise CorruptPayload("gzip: truncated in a member")
             portion = deflated.decompress(rest, min(left + 1, _PORTION))
             rest = deflated.unconsumed_tail
             if len(portion) > left:
@@ -99,14 +99,14 @@ def _member(view: memoryview, at: int, feed: int, out: BytesIO, left: int) -> tu
         raise CorruptPayload(f"gzip: {err}") from err
     at -= len(deflated.unused_data)
     if at + _TRAILER.size > len(view):
-        raise CorruptPayload("gzip: it ends inside of a member")
+        raise CorruptPayload("gzip: truncated in a member")
     if _TRAILER.unpack_from(view, at) != (crc, size & 0xFFFF_FFFF):
-        raise CorruptPayload("gzip: the checksum or size of a member is wrong")
+        raise CorruptPayload("gzip: wrong checksum or size of a member")
     return at + _TRAILER.size, left
 
 
 def _after_header(payload: bytes, at: int) -> int | None:
-    """Where the header that begins at ``at`` ends; ``None`` if there is none."""
+    """The end of the header that starts at ``at``; ``None`` if there is none."""
     start = at
     if payload[at : at + len(_MAGIC)] != _MAGIC or len(payload) < at + _HEADER_BYTES:
         return None

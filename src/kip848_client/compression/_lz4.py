@@ -3,9 +3,9 @@
 Kafka's reader takes some frames that the library refuses, and those are rewritten before the
 library sees them:
 
-- It does not look at the size and the checksum of the whole content that a frame may name.
-- In messages of magic 0 it does not look at the checksum of the frame's header: Kafka 0.8 and 0.9
-  computed it over too many bytes (KAFKA-3160).
+- It ignores the optional size and checksum of a frame's content.
+- In messages of magic 0 it ignores the checksum of the frame's header: Kafka 0.8 and 0.9 computed
+it over too many bytes (KAFKA-3160).
 - It ends with the first frame, whatever follows.
 - A stored block without bytes ends a frame, too.
 
@@ -39,20 +39,21 @@ _STORED: Final = 0x8000_0000
 _BLOCK_BYTES_MAX: Final = {4: 64 << 10, 5: 256 << 10, 6: 1 << 20, 7: 4 << 20}
 _RATIO_MAX: Final = 255
 _COPIED_BYTES_MAX: Final = 128 << 10
-"""Up to here it is faster to let the library choose its memory, and to copy."""
+"""Up to this size it is faster to let the library allocate, and to copy the result."""
 _LEVEL: Final = 9
 """Kafka's ``compression.lz4.level`` (KIP-390)."""
 
 
 def pack(data: bytes) -> bytes:
-    """One frame of independent blocks without checksums: Kafka's reader knows no other blocks."""
+    """One frame of independent blocks without checksums: Kafka's reader supports no other
+    blocks."""
     compressor = _library().Compressor(level=_LEVEL, content_checksum=False, block_linked=False)
     compressor.compress(data)
     return bytes(compressor.finish())
 
 
 def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
-    """The frame as the library takes it, and what it unpacks to at most."""
+    """The frame in a form that the library accepts, and an upper bound of the unpacked size."""
     size = _plain_size_max(payload, enough)
     if size is not None:
         return payload, size
@@ -63,7 +64,7 @@ def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
 
 
 def unpack_small(payload: bytes, enough: int, magic: int) -> bytes | None:
-    """All of it; ``None`` where it may be more than ``enough``."""
+    """All of the data; ``None`` if it may be more than ``enough``."""
     size = _plain_size_max(payload, enough)
     if size is None:
         payload, size = look(payload, enough, magic)
@@ -76,7 +77,7 @@ def unpack_small(payload: bytes, enough: int, magic: int) -> bytes | None:
 
 @cache
 def _library() -> Any:
-    """Imported when it is needed: to ask for it by ``import`` takes longer each time."""
+    """Imported on first use. Cached, because ``import`` on each call is slower."""
     import cramjam
 
     return cramjam.lz4
@@ -129,12 +130,12 @@ class _Frame:
     def __init__(self, payload: bytes) -> None:
         self._payload = payload
         if payload[:4] != _MAGIC:
-            raise CorruptPayload("lz4: it does not begin with a frame")
+            raise CorruptPayload("lz4: the data does not start with a frame")
         self._flags = self._byte(4)
         sizes = self._byte(5)
         self._block_max = _BLOCK_BYTES_MAX.get(sizes >> 4, 0)
         if self._flags & _VERSION_MASK != _VERSION or not self._block_max:
-            raise CorruptPayload("lz4: the header of a frame is wrong")
+            raise CorruptPayload("lz4: invalid frame header")
         if not self._flags & _INDEPENDENT:
             raise CorruptPayload("lz4: the blocks depend on each other, which Kafka does not allow")
         if self._flags & _RESERVED or sizes & ~_SIZES_MASK:
@@ -169,17 +170,17 @@ class _Frame:
         descriptor = self._payload[4 : self._checksum_at]
         said = self._byte(self._checksum_at)
         if check and xxh32_intdigest(descriptor) >> 8 & 0xFF != said:
-            raise CorruptPayload("lz4: the checksum of a frame's header is wrong")
+            raise CorruptPayload("lz4: wrong checksum of a frame header")
         flags = self._flags & ~(_CONTENT_SIZE | _CONTENT_CHECKSUM)
         descriptor = bytes((flags, descriptor[1]))
         return _MAGIC + descriptor + bytes((xxh32_intdigest(descriptor) >> 8 & 0xFF,))
 
     def _byte(self, at: int) -> int:
         if at >= len(self._payload):
-            raise CorruptPayload("lz4: it ends inside of a frame")
+            raise CorruptPayload("lz4: truncated in a frame")
         return self._payload[at]
 
     def _uint(self, at: int) -> int:
         if at + 4 > len(self._payload):
-            raise CorruptPayload("lz4: it ends inside of a frame")
+            raise CorruptPayload("lz4: truncated in a frame")
         return int.from_bytes(self._payload[at : at + 4], "little")

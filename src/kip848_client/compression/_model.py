@@ -11,26 +11,24 @@ CODEC_MASK: Final = 0x07
 NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 """``compression.type``, by Kafka's numbers."""
 SMALL_BYTES: Final = 4 << 20
-"""What unpacks to this much takes some milliseconds: so long an event loop may be held up."""
+"""Unpacking this much takes a few milliseconds, which an event loop can afford."""
 
 
 class CorruptPayload(ValueError):
-    """The bytes are not what their codec writes."""
+    """The bytes are not valid for their codec."""
 
 
 class UnknownCodec(ValueError):
-    """The number belongs to no codec that this version knows."""
+    """This version knows no codec with this number."""
 
     def __init__(self, number: int) -> None:
         known = ", ".join(f"{each} {name}" for each, name in enumerate(NAMES))
-        super().__init__(
-            f"compression codec {number} is unknown to this version, which reads {known}"
-        )
+        super().__init__(f"compression codec {number} is unknown to this version (known: {known})")
 
 
 class Unpacked(NamedTuple):
-    """What was unpacked."""
+    """The result of unpacking."""
 
     data: bytes
     is_whole: bool
-    """False where the limit was reached: ``data`` is the beginning then."""
+    """False if the limit was reached; ``data`` is the beginning then."""

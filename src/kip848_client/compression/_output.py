@@ -1,8 +1,8 @@
-"""The memory that a codec writes to.
+"""The buffer that a codec writes to.
 
 The codecs of ``cramjam`` fill a buffer of a given size, and raise the same error for a buffer that
-is too small as for damaged bytes. So a mark stands at the end of the buffer: where it was
-overwritten, the buffer was too small.
+is too small as for damaged bytes. So we put a mark at the end of the buffer. If it was overwritten,
+the buffer was too small.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _MARK: Final = bytes(range(0xE0, 0xF0))
 
 
 def filled(fill: Fill, payload: Any, size: int, limit: int, head: bytes) -> Unpacked:
-    """``head``, and what ``fill`` makes of ``payload``: at most ``size`` bytes by its own account,
-    at most ``limit`` in any case. Raises ``CorruptPayload``."""
+    """``head`` followed by the output of ``fill`` for ``payload``: expected to be at most ``size``
+    bytes, and never more than ``limit``. Raises ``CorruptPayload``."""
     room = min(size, limit)
     start = len(head)
     # bytes in a BytesIO are written in place, and become the result without a copy; zeroed memory

@@ -1,4 +1,4 @@
-"""One way in and one way out for all codecs."""
+"""The common interface to all codecs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from kip848_client.compression._model import (
 __all__ = ["pack", "unpack", "unpack_small"]
 
 _SMALL_PAYLOAD_BYTES: Final = 1 << 20
-"""Of more than this it takes too long to find out what it unpacks to."""
+"""For a larger payload it takes too long to compute the unpacked size."""
 
 
 class _Codec(NamedTuple):
     look: Callable[[bytes, int, int], tuple[bytes, int]]
-    """What is to be unpacked of a payload, and what it unpacks to at most (or just more than the
-    second argument). The third is the magic of the batch."""
+    """Returns the part of a payload to unpack, and an upper bound of its unpacked size (or a bit
+    more than the second argument). The third argument is the magic of the batch."""
     unpack_small: Callable[[bytes, int, int], bytes | None]
-    """All of a payload; ``None`` where it may be more than the second argument."""
+    """Unpacks a payload; ``None`` if that may give more than the second argument."""
     unpack: Callable[[bytes, int, int, bytes], Unpacked]
-    """By what ``look`` has returned, the limit, and what to write before it."""
+    """Takes the result of ``look``, the limit, and the bytes to write first."""
     pack: Callable[[bytes], bytes]
 
 
@@ -39,8 +39,8 @@ _CODECS: Final = {
 
 
 def unpack_small(number: int, payload: bytes, limit: int, magic: int = 2) -> bytes | None:
-    """What ``payload`` unpacks to, if that is quickly done: ``None`` where it may be more than
-    ``SMALL_BYTES`` or ``limit``, which ``unpack`` finds out.
+    """Unpack ``payload`` if that is quick. ``None`` if the result may exceed ``SMALL_BYTES`` or
+    ``limit``; then call ``unpack``.
 
     ``number`` is Kafka's number of the codec, ``magic`` that of the batch. Raises
     ``CorruptPayload`` and ``UnknownCodec``.
@@ -59,10 +59,10 @@ def unpack_small(number: int, payload: bytes, limit: int, magic: int = 2) -> byt
 def unpack(
     number: int, payload: bytes, limit: int, *, magic: int = 2, head: bytes = b""
 ) -> Unpacked:
-    """What ``payload`` unpacks to, or the beginning of it where that is more than ``limit`` bytes.
+    """Unpack ``payload``, or its first ``limit`` bytes if it unpacks to more.
 
-    ``head`` is put before it, and not counted. The rest is as in ``unpack_small``, but this may
-    take seconds: call it in a thread. It lets other threads run.
+    ``head`` is put before the result and not counted. Otherwise like ``unpack_small``, but this can
+    take seconds: call it in a thread. It releases the GIL.
     """
     codec = _codec(number)
     payload, size = codec.look(payload, limit, magic)

@@ -1,8 +1,8 @@
 """snappy in the framing of Java's ``SnappyInputStream``, or as one bare block.
 
 The framing is a header of 16 bytes (a magic, a version, the version that it is compatible with) and
-blocks, each with its length before it. Some writers put other version numbers there, or have them
-in little endian, so only the magic is looked at. Another header may stand in the place of a block.
+blocks, each with its length before it. Some writers use other version numbers, or little endian, so
+only the magic is checked. Another header may appear in place of a block.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _LENGTH: Final = struct.Struct(">I")
 _VERSION: Final = struct.Struct(">i")
 (_HEADER_AGAIN,) = _LENGTH.unpack(_MAGIC[:4])
 _BLOCK_BYTES: Final = 32 << 10
-"""Of data in a block that is written, as in Java's."""
+"""The data size of a block that we write, as in Java."""
 _SIZE_BYTES_MAX: Final = 5
 
 
 def pack(data: bytes) -> bytes:
-    """In Java's framing, which readers of every age take."""
+    """In Java's framing, which all readers accept."""
     import cramjam
 
     view = memoryview(data)
@@ -39,8 +39,8 @@ def pack(data: bytes) -> bytes:
 
 
 def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
-    """``payload``, and what it unpacks to: each block begins with that. More than ``enough`` is not
-    counted."""
+    """``payload``, and its unpacked size from the start of each block. Counting stops at
+    ``enough``."""
     del magic
     if not payload.startswith(_MAGIC):
         return payload, _size(payload, 0)
@@ -53,7 +53,7 @@ def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
 
 
 def unpack_small(payload: bytes, enough: int, magic: int) -> bytes | None:
-    """All of it; ``None`` where it is more than ``enough``."""
+    """All of the data; ``None`` if it is more than ``enough``."""
     import cramjam
 
     _, size = look(payload, enough, magic)
@@ -67,7 +67,8 @@ def unpack_small(payload: bytes, enough: int, magic: int) -> bytes | None:
 
 
 def unpack(payload: bytes, size: int, limit: int, head: bytes) -> Unpacked:
-    """See ``kip848_client.compression.unpack``. What is too large is cut between blocks."""
+    """See ``kip848_client.compression.unpack``. If the result is too large, it is cut between
+    blocks."""
     import cramjam
 
     into = cramjam.snappy.decompress_raw_into
@@ -101,14 +102,14 @@ def _blocks(payload: bytes) -> Iterator[tuple[int, int]]:
     """Where each block of a framed payload begins and ends."""
     at, total = len(_HEADER), len(payload)
     if total < at:
-        raise CorruptPayload("snappy: it ends inside of its header")
+        raise CorruptPayload("snappy: truncated in its header")
     while at < total:
         if at + _LENGTH.size > total:
             return  # Java's reader leaves out up to three bytes at the end, too
         (length,) = _LENGTH.unpack_from(payload, at)
         if length == _HEADER_AGAIN and payload.startswith(_MAGIC, at):
             if at + len(_HEADER) > total:
-                raise CorruptPayload("snappy: it ends inside of a header")
+                raise CorruptPayload("snappy: truncated in a header")
             if _VERSION.unpack_from(payload, at + len(_MAGIC))[0] < 1:
                 raise CorruptPayload("snappy: a header has a version below 1")
             at += len(_HEADER)
@@ -116,7 +117,7 @@ def _blocks(payload: bytes) -> Iterator[tuple[int, int]]:
         start = at + _LENGTH.size
         at = start + length
         if at > total:
-            raise CorruptPayload("snappy: it ends inside of a block")
+            raise CorruptPayload("snappy: truncated in a block")
         yield start, at
 
 
@@ -128,4 +129,4 @@ def _size(payload: bytes, at: int) -> int:
         if byte < 0x80:
             return size
         shift += 7
-    raise CorruptPayload("snappy: a block does not begin with its size")
+    raise CorruptPayload("snappy: a block does not start with its size")

@@ -1,5 +1,5 @@
-"""zstd: frames one after the other, with or without the size of their content, and frames to be
-skipped. One that is cut short at the end is left out if it has made nothing yet, as in Java."""
+"""zstd: one or more frames, with or without their content size, and skippable frames. One that is
+cut short at the end is left out if it has made nothing yet, as in Java."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BLOCK_BYTES_MAX: Final = 128 << 10
 _DICTIONARY_ID_BYTES: Final = (0, 1, 2, 4)
 _CONTENT_SIZE_BYTES: Final = (0, 2, 4, 8)
 _CHECKSUM: Final = 4
-"""The bit of the descriptor that says that a checksum follows; it takes as many bytes."""
+"""The descriptor's checksum bit. Its value equals the size of the checksum in bytes."""
 _BLOCK_HEADER_BYTES: Final = 3
 _COMPRESSED: Final = 2
 _REPEATED: Final = 1
@@ -41,7 +41,7 @@ _HEADER_BYTES: Final = tuple(
 _PLAIN_BYTES_MIN: Final = 22
 """No header is longer."""
 _COPIED_BYTES_MAX: Final = 256 << 10
-"""Up to here it is faster to let the library choose its memory, and to copy."""
+"""Up to this size it is faster to let the library allocate, and to copy the result."""
 _LEVEL: Final = 3
 """Kafka's ``compression.zstd.level`` (KIP-390)."""
 
@@ -52,8 +52,8 @@ def pack(data: bytes) -> bytes:
 
 
 def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
-    """What is to be unpacked of ``payload``, and what it unpacks to at most, by the headers of its
-    frames and blocks. More than ``enough`` is not counted."""
+    """What is to be unpacked of ``payload``, and an upper bound of the unpacked size from the
+    headers of its frames and blocks. Counting stops at ``enough``."""
     del magic
     if (known := _plain_size_max(payload)) is not None:
         return payload, known
@@ -64,7 +64,7 @@ def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
             frame_size, at = _frame_or_skipped(payload, at, enough - size)
         except _Cut as cut:
             if not start or cut.size:
-                raise CorruptPayload("zstd: it ends inside of a frame") from cut
+                raise CorruptPayload("zstd: truncated in a frame") from cut
             return payload[:start], size  # Java's reader leaves it out, too
         size += frame_size
         if size > enough:
@@ -73,7 +73,7 @@ def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
 
 
 def unpack_small(payload: bytes, enough: int, magic: int) -> bytes | None:
-    """All of it; ``None`` where it may be more than ``enough``."""
+    """All of the data; ``None`` if it may be more than ``enough``."""
     size = _plain_size_max(payload)
     if size is None:
         payload, size = look(payload, enough, magic)
@@ -88,7 +88,7 @@ def unpack_small(payload: bytes, enough: int, magic: int) -> bytes | None:
 
 @cache
 def _library() -> Any:
-    """Imported when it is needed: to ask for it by ``import`` takes longer each time."""
+    """Imported on first use. Cached, because ``import`` on each call is slower."""
     import cramjam
 
     return cramjam.zstd
@@ -102,7 +102,7 @@ def unpack(payload: bytes, size: int, limit: int, head: bytes) -> Unpacked:
 
 
 def _plain_size_max(payload: bytes) -> int | None:
-    """What a single frame with a single block unpacks to at most; ``None`` for others."""
+    """An upper bound for a single frame with a single block; ``None`` for other payloads."""
     if len(payload) < _PLAIN_BYTES_MIN:
         return None
     magic, descriptor = _BEGINNING.unpack_from(payload)
@@ -120,7 +120,7 @@ def _frame_or_skipped(payload: bytes, at: int, enough: int) -> tuple[int, int]:
     if not is_frame and not (
         beginning[0] >> 4 == _SKIPPED_FIRST and _SKIPPED_REST.startswith(beginning[1:])
     ):
-        raise CorruptPayload("zstd: a frame does not begin with its magic")
+        raise CorruptPayload("zstd: a frame does not start with its magic number")
     if is_frame and len(beginning) == len(_MAGIC_BYTES):
         return _frame(payload, at + 4, enough)
     if at + 8 > len(payload):
@@ -141,7 +141,7 @@ class _Cut(Exception):
 
 
 def _frame(payload: bytes, at: int, enough: int) -> tuple[int, int]:
-    """What a frame unpacks to at most, and where it ends; what follows its magic is at ``at``.
+    """An upper bound for a frame, and its end. ``at`` is the position after its magic.
     Raises ``_Cut``."""
     total = len(payload)
     if at >= total or at - 4 + _HEADER_BYTES[payload[at]] > total:

@@ -70,7 +70,7 @@ def _checked_secret(secret: SecretStr) -> SecretStr:
 
 
 WireSecret = Annotated[SecretStr, AfterValidator(_checked_secret)]
-"""A text that requests carry, and that neither ``repr`` nor a dump of the settings shows."""
+"""A text that is sent in requests, and hidden in ``repr`` and in dumps of the settings."""
 
 
 class ClientSettings(TypedDict, total=False):
@@ -191,8 +191,8 @@ class ClientConfig(BaseModel):
 
     @property
     def security(self) -> dict[str, Any]:
-        """What connections take for TLS and SASL, secrets still wrapped; without SASL nothing about
-        it."""
+        """The TLS and SASL settings of connections, with wrapped secrets. Without SASL, no SASL
+        settings."""
         found = {"security_protocol": self.security_protocol, "ssl_context": self._tls}
         if self.security_protocol.startswith("SASL"):
             names = [name for name in type(self).model_fields if name.startswith("sasl_")]

@@ -139,10 +139,10 @@ class ConsumerConfig(ClientConfig):
     most one batch a broker. (Kafka's consumer has no such limit, librdkafka has
     ``queued.max.messages.kbytes``.)"""
     max_decompressed_batch_bytes: Int64 = Field(134_217_728, ge=1_024)
-    """How much one compressed batch may unpack to. Its records beyond that raise
-    ``BatchUnreadable``, which names the offset after the batch. One batch at a time is unpacked for
-    a consumer, and a large one in a thread. (Kafka's consumer has no such limit: there a batch of
-    1 MB may take 30 GB.)"""
+    """How many bytes one compressed batch may unpack to. For records beyond that,
+    ``BatchUnreadable`` is raised with the offset after the batch. A consumer unpacks one batch at a
+    time, large ones in a thread. (Kafka's consumer has no such limit: a batch of 1 MB can take 30
+    GB.)"""
     check_crcs: bool = True
     """Whether the checksums of batches are looked at."""
     isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted"

@@ -115,7 +115,7 @@ PRODUCER_PROPERTIES: Final = CLIENT_PROPERTIES.union(
 """What ``producer_settings`` heeds."""
 
 WORKER_PROPERTIES: Final = CLIENT_PROPERTIES.union(_WORKER_NUMBERS, _WORKER_TEXTS)
-"""What ``worker_settings`` heeds."""
+"""The properties that ``worker_settings`` reads."""
 
 
 def consumer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
@@ -140,8 +140,8 @@ def producer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def worker_settings(properties: Mapping[str, str]) -> dict[str, Any]:
-    """As ``client_settings``, with the settings of a worker, as the file of a worker of Kafka
-    Connect has them."""
+    """As ``client_settings``, with the settings of a worker, from the properties file of a Kafka
+    Connect worker."""
     properties = _trimmed(properties)
     return client_settings(properties) | _taken(properties, _WORKER_TEXTS, _WORKER_NUMBERS)
 
@@ -170,7 +170,7 @@ def _trimmed(properties: Mapping[str, str]) -> dict[str, str]:
 def _taken(
     properties: Mapping[str, str], texts: Mapping[str, str], numbers: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Those of the properties that are in these tables, under our names."""
+    """The properties in these tables, under our names."""
     found: dict[str, Any] = {}
     for key, name in texts.items():
         if key in properties:

@@ -51,9 +51,9 @@ class WorkerConfig(ClientConfig):
     assignors: tuple[Any, ...] = ()
     """``ConnectAssignor``s, the preferred one first; none for the incremental cooperative one."""
     scheduled_rebalance_max_delay_ms: Int32 = Field(300_000, ge=0)
-    """How long the items of a worker that has left wait for it; with 0 others get them at once. The
-    worker that computes applies its own value, on both protocols, so set the same everywhere. An
-    assignor object that was made with a delay keeps that one."""
+    """How long the items of a departed worker wait for its return; with 0, other workers get them
+    at once. The computing worker applies its own value, on both protocols, so use the same value
+    everywhere. An assignor that was created with a delay keeps its own."""
     rebalance_timeout_ms: Int32 = Field(60_000, ge=1)
     """What the coordinator gives a worker to stop what it has lost, and to compute."""
     session_timeout_ms: Int32 | None = Field(None, ge=1)

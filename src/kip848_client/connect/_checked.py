@@ -22,8 +22,8 @@ from kip848_client.connect._model import (
 __all__ = ["DATA_MAX", "checked_target", "computed_target"]
 
 DATA_MAX: Final = 1_000_000
-"""Bytes that an assignor may say, for a worker or to one. Coordinators keep it in records, and a
-record of Kafka's takes 1,048,588 bytes (``message.max.bytes``), with all that is around."""
+"""The limit of an assignor's data, from or to a worker. Coordinators store it in records, which may
+have 1,048,588 bytes in all (``message.max.bytes``)."""
 
 _INT16_MAX: Final = 32_767
 _INT8_MAX: Final = 127
@@ -98,7 +98,7 @@ def _metadata(group: WorkerGroup, given: Any) -> dict[str, AssignmentMetadata]:
         if not isinstance(worker, str) or worker not in group.workers:
             raise AssignorFailed(f"there is no worker {shown(worker)} in the group")
         if not isinstance(said, AssignmentMetadata):
-            raise AssignorFailed(f"{worker}: {shown(said)}; expected AssignmentMetadata")
+            raise AssignorFailed(f"{worker}: expected AssignmentMetadata, got {shown(said)}")
         error = _number(said.error, _INT8_MAX, f"{worker}: error")
         version = group.workers[worker].metadata.version if said.version is None else said.version
         version = _number(version, _INT16_MAX, f"{worker}: version")
@@ -107,9 +107,9 @@ def _metadata(group: WorkerGroup, given: Any) -> dict[str, AssignmentMetadata]:
             raise AssignorFailed(f"{worker}: data = {shown(data)}: expected bytes")
         data = bytes(data)
         if data and version == 0:
-            raise AssignorFailed(f"{worker}: version 0 of metadata has no place for data")
+            raise AssignorFailed(f"{worker}: metadata of version 0 cannot have data")
         if len(data) > DATA_MAX:
-            raise AssignorFailed(f"{worker}: {len(data)} bytes of data; at most {DATA_MAX} go")
+            raise AssignorFailed(f"{worker}: {len(data)} bytes of data, the limit is {DATA_MAX}")
         found[worker] = AssignmentMetadata(data, version, error)
     return found
 

@@ -76,8 +76,8 @@ class WorkerAssignment:
     """0 or ``CONFIG_MISMATCH``."""
     version: int = _HIGHEST
     data: bytes = b""
-    """What an assignor of your own says beyond that, at the end; see ``WorkerMetadata.data``. Not
-    in an assignment inside of metadata."""
+    """Additional data of your own assignor, at the end; see ``WorkerMetadata.data``. Not present in
+    an assignment inside of metadata."""
 
     def encode(self) -> bytes:
         """The bytes, in ``version``. Version 0 has no place for ``revoked`` and ``delay_ms``: they
@@ -95,7 +95,7 @@ class WorkerAssignment:
             _put_items(out, self.revoked, dict.fromkeys)
             _put(out, _INT32, self.delay_ms, "delay")
         elif self.data:
-            raise WireError("worker assignment: version 0 has no place for more data")
+            raise WireError("worker assignment: version 0 cannot have more data")
         return bytes(out + self.data)
 
     @classmethod

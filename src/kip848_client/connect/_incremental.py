@@ -180,9 +180,9 @@ class _Computation:
 
 class IncrementalCooperativeAssignor:
     """``scheduled_rebalance_max_delay_ms`` is how long items wait for a worker that has left;
-    with 0 they are given out at once, and ``None`` takes the worker's setting, which is in
-    ``WorkerGroup``. ``java_order`` takes workers in the order of Java's hash maps instead of
-    sorted: it decides which of several gives an item up, and is there for comparisons."""
+    with 0 they are assigned at once, and ``None`` uses the worker's setting from ``WorkerGroup``.
+    ``java_order`` iterates workers in the order of Java's hash maps instead of sorted; it decides
+    which worker gives an item up, and exists for comparisons."""
 
     name: str = "incremental-cooperative"
     minimum_version: int = ConnectProtocol.COMPATIBLE
@@ -203,8 +203,7 @@ class IncrementalCooperativeAssignor:
 
     @property
     def scheduled_rebalance_max_delay_ms(self) -> int | None:
-        """How long items wait for a worker that has left; ``None`` for as long as the setting of
-        the worker says."""
+        """How long items wait for a departed worker; ``None`` for the worker's setting."""
         return self._max_delay_ms
 
     def metadata(self) -> AssignorMetadata:

@@ -83,17 +83,16 @@ class WorkerGroup:
     """What is left of the delay that came with the last assignment, for a worker that computes for
     the first time."""
     scheduled_rebalance_max_delay_ms: int = 300_000
-    """The computing worker's setting: how long items wait for a worker that has left."""
+    """The computing worker's setting: how long items wait for a departed worker (ms)."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssignmentMetadata:
-    """What an assignor says to one worker, beside its items (``MemberAssignment`` of the draft).
+    """An assignor's metadata for one worker, next to its items (``MemberAssignment`` of the draft).
 
-    ``data`` needs a version from 1 on, and has a million bytes at most. ``version`` says how it is
-    written; ``None`` for the version of the worker's own metadata, which it can surely read.
-    ``error`` (1 to 127, the assignor's own numbers) is for this worker alone: it runs its items
-    nevertheless.
+    ``data`` has at most a million bytes and needs version 1 or later. ``version`` is its format;
+    ``None`` for the version of the worker's own metadata, which the worker can read. ``error`` (1
+    to 127, the assignor's own numbers) applies to this worker only, which still runs its items.
     """
 
     data: bytes = b""
@@ -118,7 +117,7 @@ class TargetAssignment:
     changes."""
     error: int = 0
     metadata: Mapping[str, AssignmentMetadata] = field(default_factory=lambda: MappingProxyType({}))
-    """What is said to single workers; ``on_assignment`` hears it there."""
+    """Metadata for single workers, which they receive in ``on_assignment``."""
 
 
 class Computed(NamedTuple):
@@ -142,14 +141,14 @@ class NewWorkerAssignment:
     items: Items
     delay_ms: int
     error: int
-    """The assignor's own number, or ``ASSIGNOR_FAILED``; 0 for none. It is the error of the target,
-    with which every worker keeps what it has, or the one that the target has for this worker."""
+    """The assignor's own number, or ``ASSIGNOR_FAILED``; 0 for none. Either the error of the whole
+    target, with which every worker keeps its items, or the error for this worker."""
     data: bytes = b""
-    """What the assignor says to this worker."""
+    """The assignor's data for this worker."""
     version: int = 0
-    """How ``data`` is written."""
+    """The version of the format of ``data``."""
     member_id: str = ""
-    """This worker: an assignor object that several workers share tells them apart by it."""
+    """The id of this worker, for an assignor object that several workers share."""
 
 
 class ConnectAssignor(Protocol):
@@ -178,17 +177,17 @@ class ConnectAssignor(Protocol):
 
     def metadata(self) -> AssignorMetadata:
         """What this worker says to the assignor, beside its url and its place in the configuration:
-        ``data`` follows those, from version 1 on. Asked when the worker is made, and again by
-        ``Worker.rebalance``: what it says then, and its ``reason``, ask for a new assignment."""
+        ``data`` follows those, from version 1 on. Called when the worker is created, and by
+        ``Worker.rebalance``, which asks for a new assignment with the result and its ``reason``."""
         ...
 
     def assign(self, group: WorkerGroup, memory: object) -> Computed | Awaitable[Computed]:
         """The target of the group.
 
         ``memory`` is what the last call returned whose target was installed. It is ``None`` in a
-        worker that computes for the first time, since it joined or since another worker has
-        computed. The same arguments give the same result: time is in ``group``, and there is no
-        chance in it. What it raises is logged, and another worker computes.
+        worker that computes for the first time since it joined, or since another worker computed.
+        The same arguments must give the same result: the time is in ``group``, and randomness is
+        not allowed. An exception is logged, and another worker computes.
         """
         ...
 

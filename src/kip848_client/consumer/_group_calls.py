@@ -1,4 +1,4 @@
-"""Calls about a consumer's group, beside its subscription and its offsets."""
+"""Calls about a consumer's group, other than subscription and offsets."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _NO_REBALANCE: Final = (
-    "group %s: enforce_rebalance(%s) does nothing: on the protocol of KIP-848 the coordinator "
-    "decides when to assign. A client-side assignor asks for a new assignment by another reason or "
-    "other data in its metadata()"
+    "group %s: enforce_rebalance(%s) has no effect: with KIP-848 the coordinator decides when to "
+    "assign. To ask for a new assignment, return another reason or other data from metadata() of a "
+    "client-side assignor"
 )
 
 
 class GroupCalls(Watched[K, V]):
-    """The part of ``Consumer`` that is about its group."""
+    """The methods of ``Consumer`` about its group."""
 
     def group_metadata(self) -> GroupMetadata:
-        """Who this member is, for a transactional producer: a snapshot, to be taken for each
+        """Identify this member for a transactional producer. Get a new snapshot for each
         transaction. Raises ``LocalProtocolError`` without a ``group_id``."""
         config = self._config
         if config.group_id is None:
@@ -40,11 +40,11 @@ class GroupCalls(Watched[K, V]):
         return GroupMetadata(config.group_id, epoch, engine.member_id, config.group_instance_id)
 
     def enforce_rebalance(self, reason: str | None = None) -> None:
-        """Log a warning, and do nothing else, as Java's consumer does on this protocol (KIP-848,
+        """Log a warning and do nothing else, as Java's consumer does on this protocol (KIP-848,
         "Deprecate Enforcing Rebalances").
 
-        ``reason``: for the log. To have partitions assigned again, change the ``reason`` or the
-        ``data`` of what a client-side assignor's ``metadata()`` returns.
+        ``reason``: for the log. To ask for a new assignment, return another ``reason`` or ``data``
+        from a client-side assignor's ``metadata()``.
         """
         given = "" if reason is None else f"reason={shown(reason)}"
         _log.warning(_NO_REBALANCE, self._config.group_id, given)

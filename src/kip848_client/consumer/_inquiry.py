@@ -125,8 +125,8 @@ class Inquiry(Generic[K, V]):
         return engine
 
     def check_home(self) -> None:
-        """Raise ``LocalProtocolError`` in another event loop, thread or process than the one in
-        which it was started. Every call that does something does."""
+        """Raise ``LocalProtocolError`` outside of the event loop, thread and process in which the
+        consumer was started. Every call that does something checks this."""
         if self._engine is not None:
             self._engine.home.check()
 
@@ -135,7 +135,7 @@ class Inquiry(Generic[K, V]):
         if self._engine is None:
             if self._was_stopped_first:
                 raise ConsumerClosed(_CLOSED)
-            raise ConsumerNotStarted("the consumer is not started; start() it, or use async with")
+            raise ConsumerNotStarted("the consumer is not started; call start(), or use async with")
         self._engine.home.check()
         if self._closing is not None and self._closing.over:
             raise ConsumerClosed(_CLOSED)

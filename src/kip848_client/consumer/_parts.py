@@ -75,7 +75,7 @@ def decoding_of(
     key_deserializer: Deserializer | None,
     value_deserializer: Deserializer | None,
 ) -> Decoding:
-    """How records are made of what was fetched. Raises ``ConfigError``."""
+    """How fetched bytes become records. Raises ``ConfigError``."""
     return Decoding(
         config.check_crcs,
         checked_deserializer(key_deserializer, "key_deserializer"),

@@ -279,7 +279,7 @@ class RecordPath(Generic[K, V]):
     def _take_of(
         self, take: Callable[[Reader, Slice, int | None], Any], reading: _Reading, left: int | None
     ) -> Any:
-        """What a slice has; ``None`` where it is damaged, or is to be unpacked first."""
+        """The view of a slice; ``None`` if it is damaged or has to be unpacked first."""
         slice_ = reading.slice
         self._touched[slice_.tp] = None
         try:

@@ -374,8 +374,7 @@ class Supervisor:
                 self._errors.raise_always(command.error)
 
     def _on_late(self, late_ms: int) -> None:
-        """A look at the clock, once a second. Where it comes late, the event loop was busy with
-        something else."""
+        """Checks the clock once a second. A late check means that the event loop was busy."""
         self._watch.late(late_ms)
         self._tell_waits()
         interval_ms = self.member.snapshot().heartbeat_interval_ms if late_ms >= _LATE_MS else 0
@@ -397,7 +396,7 @@ class Supervisor:
             self._log.say(level, line)
 
     def problems(self) -> tuple[str, ...]:
-        """What it has been waiting for, for more than a second."""
+        """What the consumer has waited for for more than a second."""
         return self._waits.problems(self._clock.now_ms())
 
     # -- what takes time ---------------------------------------------------------------------

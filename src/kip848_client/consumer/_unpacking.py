@@ -1,7 +1,7 @@
-"""A thread that unpacks a large batch, while the event loop goes on.
+"""Unpacks a large batch in a thread, while the event loop continues.
 
-One batch at a time: so memory grows by one unpacked batch, not by one for each partition. It is a
-thread of its own, because the loop's pool may be full of the application's work.
+It unpacks one batch at a time, so memory grows by one unpacked batch and not by one per partition.
+It uses a thread of its own, because the application may fill the loop's pool.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class UnpackingThread:
         self._is_busy = False
 
     def begin(self, work: Callable[[], None]) -> None:
-        """Do ``work`` in a thread, unless another batch is being unpacked: ask again after
+        """Run ``work`` in a thread, unless another batch is being unpacked; then call again after
         ``done``."""
         if self._is_busy:
             return
@@ -33,7 +33,7 @@ class UnpackingThread:
 
     def _run(self, work: Callable[[], None], loop: asyncio.AbstractEventLoop) -> None:
         work()
-        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop was closed, so no task waits for this
             loop.call_soon_threadsafe(self._finish)
 
     def _finish(self) -> None:

@@ -62,7 +62,7 @@ def view_of(supervisor: Supervisor, now_ms: int, fatal: Kip848Error | None) -> M
 def health_without(
     config: ConsumerConfig, phase: Lifecycle | None, fatal: Kip848Error | None
 ) -> ConsumerHealth:
-    """How a consumer is of which nothing runs: it is not started, or closed."""
+    """The health of a consumer that does not run: not started, or closed."""
     return ConsumerHealth(
         state=phase,
         member_epoch=0,

@@ -37,8 +37,8 @@ class Watched(Inquiry[K, V]):
 
     def health(self) -> ConsumerHealth:
         """How the consumer is now: facts, and ``live``, ``ready`` and ``problems`` for probes. Also
-        of one that has failed, that is not started yet (live and not ready) or is stopped. May be
-        called in any thread. Raises nothing."""
+        of one that has failed, was not started (live, not ready) or was stopped. May be called in
+        any thread. Raises nothing."""
         engine = self._engine
         if engine is None:
             phase = Lifecycle.CLOSED if self._was_stopped_first else Lifecycle.NOT_STARTED

@@ -172,8 +172,8 @@ class Producer(Generic[K, V]):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What it has been waiting for, for more than a second, and why: a topic that does not
-        exist, a leader, a coordinator. Each is logged, too."""
+        """What the producer has waited for for more than a second, and why: a missing topic, a
+        leader, a coordinator. Each wait is also logged."""
         return () if self._engine is None else self._engine.producing.problems()
 
     async def client_instance_id(self, timeout_ms: int | None = None) -> str:
@@ -382,19 +382,19 @@ class Producer(Generic[K, V]):
     # -- inside ----------------------------------------------------------------------------------
 
     def ends_soon(self) -> None:
-        """``stop`` comes next: do not wait any more for topics that do not exist."""
+        """Called before ``stop``: no longer wait for topics that do not exist."""
         self.check_home()
-        with suppress(Kip848Error):  # it has ended already
+        with suppress(Kip848Error):  # it has already ended
             self._run().producing.post(EndsSoon())
 
     def check_home(self) -> None:
-        """Raise ``LocalProtocolError`` in another event loop, thread or process than the one in
-        which it was started. Every call does."""
+        """Raise ``LocalProtocolError`` outside of the event loop, thread and process in which the
+        producer was started. Every call checks this."""
         if self._engine is not None:
             self._engine.home.check()
 
     def sending(self) -> Sending:
-        """Takes records; for transactions."""
+        """Accepts records; for transactions."""
         self._run()
         assert self._sending is not None, "_run() has seen that it runs"
         return self._sending
@@ -406,8 +406,8 @@ class Producer(Generic[K, V]):
         return self._bytes_sending
 
     def _to_send(self) -> Sending:
-        """Takes records. Whether the call comes from our loop is seen when it is awaited; another
-        thread, which may have none, hears of it at once."""
+        """Accepts records. A call from another loop fails when it is awaited; a call from another
+        thread, which may have no loop, fails at once."""
         sending = self._sending
         if sending is None or get_ident() != sending.thread:
             return self.sending()

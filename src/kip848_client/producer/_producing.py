@@ -197,7 +197,7 @@ class Producing:
             _log.log(level, "%s", line, extra=self._fields)
 
     def problems(self) -> tuple[str, ...]:
-        """What it has been waiting for, for more than a second."""
+        """What the producer has waited for for more than a second."""
         return self._waits.problems(self.clock.now_ms())
 
     def _perform(self, command: Command) -> None:

@@ -358,8 +358,8 @@ def _now_ms() -> int:
     now_ms = int(time.time() * 1000)
     if now_ms < 0:
         raise LocalProtocolError(
-            "the clock of this machine is before 1970, and a record's timestamp cannot be "
-            "negative: set the clock, or give each record a timestamp_ms"
+            "this machine's clock is before 1970, and a record's timestamp cannot be negative: set "
+            "the clock, or pass timestamp_ms with each record"
         )
     return now_ms
 

@@ -204,11 +204,11 @@ class ProducerCore:
         for partition in self._sender.leaderless:
             topic, number = partition.tp
             missing = self._topics.missing(topic)
-            why = "Metadata: no broker leads it" if missing is None else str(missing)
-            found[f"a leader of partition {topic}-{number}"] = why
+            why = "Metadata: the partition has no leader" if missing is None else str(missing)
+            found[f"the leader of partition {topic}-{number}"] = why
         for tp, each in self._accumulator.partitions.items():
             if each.trouble is not None and not each.is_idle:
-                found.setdefault(f"partition {tp[0]}-{tp[1]} to take records", each.trouble)
+                found.setdefault(f"partition {tp[0]}-{tp[1]} to accept records", each.trouble)
         return found
 
     @property

@@ -77,7 +77,7 @@ class Idempotence:
     def waits(self) -> dict[str, str]:
         """A producer id, as long as brokers give none."""
         if self.who is None and self._is_wanted and self._failures:
-            return {"a producer id": "InitProducerId: no broker has given one yet"}
+            return {"a producer id": "InitProducerId: no broker has returned one yet"}
         return {}
 
     def due_ms(self) -> int | None:

@@ -71,11 +71,11 @@ def legacy_records(message: bytes, payload: bytes | None) -> Iterator[LegacyReco
         return
     inner = list(_inner(payload))
     if not inner:
-        raise corrupt("a compressed message has no messages inside")
+        raise corrupt("a compressed message contains no messages")
     # the messages in a wrapper of magic 1 count from 0, and the wrapper has the last one's offset
     base = 0 if outer.timestamp_type is None else outer.offset - inner[-1].offset
     if base < 0:
-        raise corrupt(f"a compressed message at {outer.offset} has more offsets inside")
+        raise corrupt(f"the compressed message at {outer.offset} contains more offsets than it can")
     for record in inner:
         by_broker = outer.timestamp_type and record.timestamp is not None
         yield record._replace(
@@ -90,12 +90,12 @@ def _inner(payload: bytes) -> Iterator[LegacyRecord]:
     while len(payload) - at >= _BEFORE_LENGTH:
         (length,) = _SIZE.unpack_from(payload, at + 8)
         if length < _LENGTH_MIN:
-            raise corrupt(f"a message of {length} bytes")
+            raise corrupt(f"a message has a length of {length} bytes")
         if at + _BEFORE_LENGTH + length > len(payload):
             return
         record, attributes, at = _message(payload, at)
         if attributes & CODEC_MASK:
-            raise corrupt("a compressed message in a compressed message")
+            raise corrupt("a compressed message inside of a compressed message")
         yield record
 
 
@@ -113,9 +113,9 @@ def _message(data: bytes, start: int) -> _Message:
         key, at = _bytes(data, at, end)
         value, at = _bytes(data, at, end)
     except struct.error as err:
-        raise corrupt("a message ends inside of a field") from err
+        raise corrupt("a message ends within a field") from err
     if magic not in (0, 1):
-        raise corrupt(f"a message of magic {magic} among older ones")
+        raise corrupt(f"a message of magic {magic} among messages of magic 0 and 1")
     return _Message(LegacyRecord(offset, timestamp, kind, key, value, checksum), attributes, end)
 
 

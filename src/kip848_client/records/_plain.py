@@ -89,7 +89,7 @@ class PlainRecords:
     def _refused(self, end: int, record: PlainRecord | None, why: str) -> Exception:
         raw: RawRecord | None = None
         if record is not None:
-            why = "the offset that it says is beyond its batch"
+            why = "its offset is beyond the end of its batch"
             raw = raw_record(self._tp, self._place, *record[1:6])
         return odd(self._tp, self._place, why, self._data[self._at : end], raw)
 

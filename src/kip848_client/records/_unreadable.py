@@ -58,7 +58,7 @@ def _unreadable(
     topic, partition = tp
     return RecordUnreadable(
         f"{topic}-{partition}: the record at offset {offset} cannot be read: {why} "
-        f"(seek(({topic!r}, {partition}), {offset + 1}) leaves it out)",
+        f"(to skip it: seek(({topic!r}, {partition}), {offset + 1}))",
         topic=topic,
         partition=partition,
         offset=offset,
@@ -78,8 +78,8 @@ def damaged(tp: tuple[str, int], offset: int, cause: Exception, behind: int) -> 
         cause = corrupt(str(cause)).with_traceback(cause.__traceback__)
     why = why_undecodable(cause, f"records of {topic}-{partition} from offset {offset} on")
     error = RecordsDamaged(
-        f"{why} (they are fetched again once in a while; "
-        f"seek(({topic!r}, {partition}), {behind}) leaves out the rest of this batch)",
+        f"{why} (the consumer fetches them again at intervals; to skip the rest of this batch: "
+        f"seek(({topic!r}, {partition}), {behind}))",
         topic=topic,
         partition=partition,
         offset=offset,
@@ -110,7 +110,7 @@ def too_large(
         f"the batch unpacks to more than {bytes_max:,} bytes "
         f"(max_decompressed_batch_bytes={bytes_max})"
     )
-    return _batch_unreadable(tp, offset, next_offset, why, "Raise that setting")
+    return _batch_unreadable(tp, offset, next_offset, why, "Raise that limit")
 
 
 def _batch_unreadable(
@@ -124,7 +124,7 @@ def _batch_unreadable(
         else f"records from offset {offset} to {last}"
     )
     return BatchUnreadable(
-        f"{topic}-{partition}: the {which} cannot be read: {why}. {way_out}, or go on with "
+        f"{topic}-{partition}: the {which} cannot be read: {why}. {way_out}, or skip the batch: "
         f"seek(({topic!r}, {partition}), {next_offset})",
         topic=topic,
         partition=partition,

@@ -23,8 +23,8 @@ __all__ = ["ExclusiveRunner"]
 _log = logging.getLogger("kip848_client.spark")
 
 _BESIDE_MEMBERS: Final = (
-    "; the group has members, and this query reads all partitions beside them: with "
-    "ownership=shared it is a member and shares them"
+    "; the group has members, and this query reads all partitions in addition to them. Set "
+    "ownership=shared to make it a member that shares the partitions"
 )
 
 

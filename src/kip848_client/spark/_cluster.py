@@ -170,7 +170,7 @@ class Cluster:
             inside = sorted(name for name in names if wanted.search(name))
             hint = f"; .*({pattern}).* also matches {inside[0]}" if inside else ""
             _log.warning(
-                "subscribePattern=%r matches no topic: whole names are matched%s", pattern, hint
+                "subscribePattern=%r matches no topic; it must match whole names%s", pattern, hint
             )
         return found
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_ownership", "check_positions"]
 
-_NEW: Final = "with a new checkpointLocation the query begins where its group is"
+_NEW: Final = "with a new checkpointLocation the query starts at its group's offsets"
 
 
 def check_ownership(kept: Manifest, options: SourceOptions) -> None:
@@ -31,15 +31,15 @@ def check_ownership(kept: Manifest, options: SourceOptions) -> None:
         default = "" if options.says_ownership else ", the default"
         raise ConfigError(
             f"the checkpoint was written with ownership={kept.ownership}, and this query runs with "
-            f"ownership={mine}{default}: it would not go on where the last run stopped. Set "
-            f"ownership={kept.ownership} to go on; {_NEW}"
+            f"ownership={mine}{default}, so it would not resume where the last run stopped. Set "
+            f"ownership={kept.ownership} to continue; {_NEW}"
         )
     if kept.ownership is None and options.group_id is not None and not options.says_ownership:
         raise ConfigError(
-            "the checkpoint was written by an older version, in which a stream with kafka.group.id "
-            "ran with ownership=shared unless its options said otherwise. The default is "
-            "ownership=exclusive now. Set ownership=shared to go on as before, or "
-            "ownership=exclusive if the query ran with that"
+            "the checkpoint was written by an older version, in which ownership=shared was the "
+            "default for a stream with kafka.group.id. Now the default is ownership=exclusive. "
+            "Set ownership=shared to continue as before, or ownership=exclusive if the query ran "
+            "with that"
         )
 
 
@@ -56,5 +56,5 @@ def check_positions(
         raise ConfigError(
             f"the checkpoint was written by an older version and has no position for "
             f"{shown(missing[0])}: ownership=exclusive would read it from its first record. If the "
-            f"query ran with ownership=shared, set that to go on; {_NEW}"
+            f"query ran with ownership=shared, set that to continue; {_NEW}"
         )

@@ -22,10 +22,10 @@ def offered_versions(assignor: ConnectAssignor) -> AssignorVersions:
     except (Exception, asyncio.CancelledError) as err:
         raise ConfigError(f"metadata() of assignor {name} raised {told(err)}") from err
     if said.data and said.version == 0:
-        raise ConfigError(f"assignor {name}: version 0 of metadata has no place for data")
+        raise ConfigError(f"assignor {name}: metadata of version 0 cannot have data")
     if len(said.data) > DATA_MAX:
         raise ConfigError(
-            f"assignor {name} says {len(said.data)} bytes in its metadata; coordinators keep what "
-            f"workers say in records, which take {DATA_MAX} at most"
+            f"assignor {name} has {len(said.data)} bytes of metadata, the limit is {DATA_MAX} "
+            "(coordinators store it in a record)"
         )
     return AssignorVersions(name, low, high, said)

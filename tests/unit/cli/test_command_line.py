@@ -113,7 +113,7 @@ def test_the_version_says_what_is_compiled(
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
         "compiled extensions: none",
-        "missing: records, key hash; all works without them, more slowly",
+        "missing: records, key hash; everything works without them, but slower",
     ]
 
 

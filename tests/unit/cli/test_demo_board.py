@@ -28,8 +28,13 @@ def test_plain_lines_tell_only_what_changed(capsys: pytest.CaptureFixture[str]) 
 
 def test_a_member_without_partitions_says_what_it_waits_for() -> None:
     waiting = Row("B", "STABLE", 4, (), 0)
-    assert waiting.plain() == "B STABLE epoch 4 owns nothing yet: the others give up theirs first"
-    assert "none yet: the others give up theirs first" in "\n".join(table([waiting]).fitted(80))
+    assert (
+        waiting.plain()
+        == "B STABLE epoch 4 owns nothing yet: waiting for other members to give up theirs"
+    )
+    assert "none yet: waiting for other members to give up theirs" in "\n".join(
+        table([waiting]).fitted(80)
+    )
     assert Row("B", "left", None, (), 7).plain() == "B left epoch - owns nothing"
 
 

@@ -243,22 +243,22 @@ def test_what_is_moving_is_told_with_who_holds_it_up() -> None:
     leaver = replace(FIRST, target_assignment=FIRST.assignment[:2], epoch=2)
     group = replace(BILLING, members=(leaver, newcomer))
     assert views.moving(group) == [
-        f"orders-1 goes to new; {FIRST.member_id} (/127.0.0.1) has not given it up",
-        "orders-9 goes to new; no member has it now",
+        f"orders-1 is moving to new; {FIRST.member_id} (/127.0.0.1) still has it",
+        "orders-9 is moving to new; no member has it now",
         f"{FIRST.member_id} is at epoch 2, the target assignment at 3",
     ]
     given_up = replace(leaver, assignment=leaver.target_assignment or (), epoch=3)
     after = replace(group, members=(given_up, newcomer))
     assert views.moving(after, group) == [
-        f"orders-1 goes from {FIRST.member_id} to new; no member has it now",
-        "orders-9 goes to new; no member has it now",
+        f"orders-1 is moving from {FIRST.member_id} to new; no member has it now",
+        "orders-9 is moving to new; no member has it now",
     ]
     taken = replace(newcomer, assignment=newcomer.target_assignment or ())
     assert views.moving(replace(group, members=(given_up, taken)), group) == [
-        f"orders-1 went from {FIRST.member_id} to new",
+        f"orders-1 moved from {FIRST.member_id} to new",
         "orders-9 went to new",
     ]
     forgotten = replace(leaver, target_assignment=(), assignment=FIRST.assignment[:1], epoch=3)
     assert views.moving(replace(BILLING, members=(forgotten,))) == [
-        f"{LONG}-0 goes to no member; {FIRST.member_id} (/127.0.0.1) has not given it up",
+        f"{LONG}-0 is moving to no member; {FIRST.member_id} (/127.0.0.1) still has it",
     ]

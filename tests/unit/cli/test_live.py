@@ -92,9 +92,9 @@ def test_a_table_that_is_too_high_says_how_much_is_missing() -> None:
         shown = terminal.rows()
         assert len(shown) <= 10
         assert shown[0].startswith("member")
-        assert "... 24 lines more" in shown
+        assert "... 24 more lines" in shown
         assert "so it stands" in shown
-    assert cut(["a", "b"], 1) == ["... 2 lines more"]
+    assert cut(["a", "b"], 1) == ["... 2 more lines"]
     assert cut(["a", "b"], 0) == []
 
 

@@ -27,8 +27,8 @@ def test_a_long_wait_is_told_once_and_when_it_ends() -> None:
     lines(waits, 0, t="why")
     assert lines(waits, 1_000, t="why") == ["waiting for t for 1 s: why"]
     assert lines(waits, 2_000, t="why") == []
-    assert waits.problems(3_000) == ("it has been waiting for t for 3 s: why",)
-    assert lines(waits, 4_000) == ["the wait for t is over after 4 s"]
+    assert waits.problems(3_000) == ("waiting for t for 3 s: why",)
+    assert lines(waits, 4_000) == ["done waiting for t after 4 s"]
     assert waits.problems(4_000) == ()
     assert waits.due_ms is None
 
@@ -45,7 +45,7 @@ def test_each_wait_has_its_own_time() -> None:
     lines(waits, 0, t="why")
     assert lines(waits, 1_000, t="why", u="why") == ["waiting for t for 1 s: why"]
     assert lines(waits, 2_000, u="why") == [
-        "the wait for t is over after 2 s",
+        "done waiting for t after 2 s",
         "waiting for u for 1 s: why",
     ]
 

@@ -196,7 +196,7 @@ def test_a_deserializer_that_raises_stops_at_its_record(reader_of: MakeReader) -
         assert isinstance(told.value.__cause__, ValueError)
         assert str(told.value) == (
             "t-3: the record at offset 1 cannot be read: ValueError: invalid literal for int() "
-            "with base 10: b'x' (seek(('t', 3), 2) leaves it out)"
+            "with base 10: b'x' (to skip it: seek(('t', 3), 2))"
         )
         assert slice_.cursor.consumed == 1
 

@@ -116,7 +116,7 @@ def test_records_beyond_the_limit_are_one_error(way: Way, *, compiled: bool) -> 
     assert (error.offset, error.next_offset) == (3, 5)
     assert str(error) == (
         "t-3: the records from offset 3 to 4 cannot be read: the batch unpacks to more than 2,000 "
-        "bytes (max_decompressed_batch_bytes=2000). Raise that setting, or go on with "
+        "bytes (max_decompressed_batch_bytes=2000). Raise that limit, or skip the batch: "
         "seek(('t', 3), 5)"
     )
     assert slice_.cursor.consumed == 3

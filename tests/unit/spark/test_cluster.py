@@ -157,7 +157,7 @@ async def test_a_pattern_that_matches_no_whole_name_is_told_once(
 ) -> None:
     [told] = await _warnings_of(monkeypatch, caplog, "o2?-", "txo-1", "o2-1")
     assert told == (
-        "subscribePattern='o2?-' matches no topic: whole names are matched; "
+        "subscribePattern='o2?-' matches no topic; it must match whole names; "
         ".*(o2?-).* also matches o2-1"
     )
 
@@ -167,7 +167,7 @@ async def test_a_pattern_that_matches_nothing_at_all_is_told_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     [told] = await _warnings_of(monkeypatch, caplog, "orders.*", "invoices")
-    assert told == "subscribePattern='orders.*' matches no topic: whole names are matched"
+    assert told == "subscribePattern='orders.*' matches no topic; it must match whole names"
 
 
 @pytest.mark.asyncio

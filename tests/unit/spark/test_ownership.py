@@ -42,7 +42,7 @@ def test_a_checkpoint_that_does_not_say_leaves_it_to_the_user() -> None:
     check_ownership(batch, _options("shared"))
     check_ownership(batch, _options("exclusive"))
     check_ownership(batch, _options(None, has_group=False))  # it was never a member
-    with pytest.raises(ConfigError, match="Set ownership=shared to go on as before, or owner"):
+    with pytest.raises(ConfigError, match="Set ownership=shared to continue as before, or owner"):
         check_ownership(batch, _options(None))
 
 
@@ -103,7 +103,7 @@ def test_a_shared_query_does_not_become_exclusive_by_a_new_default(
         _by_an_older_version(query)
     rows, offsets = list(query.sink), committed(mock_broker)
     query.options = options_of(mock_broker.bootstrap, kafka_group_id="g")
-    with pytest.raises(ConfigError, match="Set ownership=shared to go on"):
+    with pytest.raises(ConfigError, match="Set ownership=shared to continue"):
         _restart_and_run(query)
     assert (query.sink, committed(mock_broker)) == (rows, offsets)
     query.options = options_of(mock_broker.bootstrap, kafka_group_id="g", ownership="shared")
@@ -144,7 +144,7 @@ def test_an_exclusive_query_does_not_become_a_member_by_an_option(
     query.run(limit=4)
     query.options = options_of(mock_broker.bootstrap, kafka_group_id="h", ownership="shared")
     query.restart()
-    with pytest.raises(ConfigError, match="Set ownership=exclusive to go on"):
+    with pytest.raises(ConfigError, match="Set ownership=exclusive to continue"):
         query.run()
     assert mock_broker.snapshot("h") is None
     query.options = options_of(mock_broker.bootstrap, kafka_group_id="h")

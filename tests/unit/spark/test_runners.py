@@ -389,7 +389,7 @@ def test_a_query_without_membership_leaves_a_group_with_members_alone(
     assert len(query.sink) == 9
     assert committed(mock_broker) == {}
     assert "group g was not told how far Spark is" in caplog.text
-    assert "with ownership=shared it is a member" in caplog.text
+    assert "Set ownership=shared to make it a member" in caplog.text
     produce(mock_broker, 3, first=9)
     query.run()
     assert committed(mock_broker) == {0: 4, 1: 4, 2: 4}

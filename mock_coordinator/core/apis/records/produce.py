@@ -473,7 +473,8 @@ class _RecordChecks:
         newest = NO_TIMESTAMP
         for index, record in enumerate(records):
             if self._compressed and record.offset_delta != index:
-                # Kafka would write the batch again, and fails; of others it looks at no offset
+                # Kafka tries to rewrite such a batch and fails; in other batches it ignores the
+                # offsets
                 raise UnreadableBatchError("offsets within the batch are not consecutive")
             if self._compacted and record.key is None:
                 text = "Compacted topic cannot accept message without key in topic partition "

@@ -205,7 +205,7 @@ class _Specs:
 
 
 def _topics(catalog: Catalog, *, with_racks: bool) -> dict[TopicId, TopicMetadata]:
-    """All topics. Racks are looked up for an assignor of a user's own: no other one reads them."""
+    """All topics. Only a user's own assignor reads racks, so they are looked up for it only."""
     found: dict[TopicId, TopicMetadata] = {}
     for topic in catalog.topics.values():
         racks = catalog.racks_of(topic) if with_racks else ()

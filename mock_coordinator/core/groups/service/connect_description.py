@@ -1,7 +1,7 @@
 """ConnectGroupDescribe (draft API 10485): Connect groups as administrators see them.
 
-The bytes that workers and assignors say to each other are handed on as they are: what is in them
-(urls, delays) is between the workers and whoever asks.
+The metadata of workers and assignors is returned as bytes. Its content (URLs, delays) is for the
+workers and the administrator to parse.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ __all__ = ["describe_connect_groups"]
 def describe_connect_groups(
     env: Environment, _received: RequestReceived, request: ConnectGroupDescribeRequest
 ) -> ConnectGroupDescribeResponse:
-    """Refusals are answers per group, and ids that are empty come first, as in
-    ConsumerGroupDescribe."""
+    """A refusal is an answer per group, and empty ids come first, as in ConsumerGroupDescribe."""
     groups: list[ConnectGroupDescribeResponseDescribedGroup] = []
     for group_id in sorted(request.group_ids, key=bool):
         try:

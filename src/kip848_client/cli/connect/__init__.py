@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     text = (
         "watch workers that share names of connectors and tasks on the embedded coordinator: one "
-        "joins, one is killed, one bounces"
+        "joins, one is killed, one restarts"
     )
     demo = actions.add_parser("demo", help=text, description=text)
     demo.add_argument(

@@ -32,7 +32,7 @@ class Row:
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """The workers, a line for each, or as many as their items take."""
+    """The workers, one line each, or as many as their items need."""
     columns = [
         Column("worker"),
         Column("state", calm=_STATE_WIDTH),

@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Play it, within about 20 seconds; exit code 0 when no record was lost, else 1."""
+    """Run the demo in about 20 seconds. Exit code 0 if no record was lost, otherwise 1."""
     from kip848_client.cli.demo._run import play
 
     return play(arguments)

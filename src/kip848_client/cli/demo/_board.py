@@ -1,4 +1,4 @@
-"""The members as a table, and as a line each; the last lines (``cli/_screen.py`` shows them)."""
+"""The members as a table and as lines, and the final lines (``cli/_screen.py`` shows them)."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class Row:
         return f"{self.name} {self.state} epoch {epoch} owns {owned}"
 
     def owned(self) -> str:
-        """``0 1 2``, and why there is nothing."""
+        """``0 1 2``, or why there are none."""
         return " ".join(map(str, self.partitions)) or ("none" + self._why_nothing)
 
     @property
     def _why_nothing(self) -> str:
-        """A member of the group gets a partition when the one that has it has given it up."""
-        return "" if self.epoch is None else " yet: the others give up theirs first"
+        """A member gets a partition only after its current owner has given it up."""
+        return "" if self.epoch is None else " yet: waiting for other members to give up theirs"
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """The members, a line for each."""
+    """The members, one line each."""
     columns = [
         Column("member"),
         Column("state", calm=_STATE_WIDTH),
@@ -63,7 +63,7 @@ def verdict_lines(verdict: Verdict) -> list[str]:
         f"lost {verdict.lost}  duplicated {verdict.duplicated}"
     )
     why = (
-        f"duplicated {verdict.duplicated}: a member was killed after it had read these records and "
+        f"duplicated {verdict.duplicated}: a member was killed after it read these records and "
         "before it committed them, so another member read them again (at least once)"
     )
     outcome = "ok: every record arrived" if verdict.good else "FAILED: records were lost"

@@ -93,7 +93,7 @@ async def _describe(admin: Admin, arguments: argparse.Namespace) -> int:
 async def _section(
     admin: Admin, group: GroupDescription, arguments: argparse.Namespace
 ) -> tuple[Table, dict[str, Any]]:
-    """The table that is asked for, and the same as data. Workers have items instead of offsets."""
+    """The requested table, and the same as data. Workers have items instead of offsets."""
     verbose, types = arguments.verbose, arguments.type is not None
     if arguments.members:
         if group.connect is not None:

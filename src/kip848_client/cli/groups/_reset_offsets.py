@@ -149,7 +149,7 @@ async def _reset_offsets(admin: Admin, arguments: argparse.Namespace) -> int:
 
 
 async def _committed(admin: Admin, group: str) -> dict[TopicPartition, int]:
-    """What is committed before the reset; of a group that is yet to be, nothing."""
+    """The committed offsets before the reset; empty for a group that does not exist yet."""
     try:
         found = await admin.list_group_offsets(group)
     except GroupIdNotFound:

@@ -31,7 +31,7 @@ _NUMBERS: Final = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*")
 _CONSUMER_TYPES: Final = ("Consumer", "Classic")
 _TYPES: Final = (*_CONSUMER_TYPES, "Connect")
 ALL: Final = ""
-"""What stands for ``--type`` without a value."""
+"""The value of ``--type`` without an argument."""
 _CONNECT: Final = "connect"
 
 
@@ -82,7 +82,7 @@ def checked_types(arguments: argparse.Namespace) -> list[str]:
 
 
 def checked_list(given: str | None, known: Sequence[str], what: str) -> list[str]:
-    """The words of a list, in lower case. Raises ``ConfigError`` for one that is not known."""
+    """The words of a list, in lower case. Raises ``ConfigError`` for an unknown word."""
     words = [each.strip().lower() for each in (given or "").split(",") if each.strip()]
     if not set(words) <= {each.lower() for each in known}:
         raise ConfigError(f"Invalid {what}s list '{given}'. Valid {what}s are: {', '.join(known)}")
@@ -90,22 +90,22 @@ def checked_list(given: str | None, known: Sequence[str], what: str) -> list[str
 
 
 def asked_types(types: Sequence[str]) -> Sequence[str] | None:
-    """The types that ``Admin.list_groups`` is to ask brokers for. Kafka knows no type Connect, and
-    classic groups of workers belong to it here, so all are asked for (``is_listed`` chooses)."""
+    """The types that ``Admin.list_groups`` asks brokers for. Kafka has no type Connect, and here it
+    includes classic groups of workers, so all types are requested (``is_listed`` filters)."""
     return None if _CONNECT in types else types or _CONSUMER_TYPES
 
 
 def is_listed(group: GroupListing, types: Sequence[str]) -> bool:
-    """Whether a group is meant: by its type where some are named, else those of consumers, or with
-    nothing but offsets."""
+    """Whether a group is selected: by type if types are given; otherwise groups of consumers, or
+    groups with offsets only."""
     if not types:
         return group.type in (*_CONSUMER_TYPES, "") and _is_for_consumers(group.protocol_type)
     return is_of_types(group, types)
 
 
 def is_of_types(group: GroupListing | GroupDescription, types: Sequence[str]) -> bool:
-    """Whether a group is of one of the types, in lower case. ``connect`` stands for all groups of
-    Connect workers, ``classic`` for those of consumers."""
+    """Whether a group is of one of the types, in lower case. ``connect`` means all groups of
+    Connect workers, ``classic`` only those of consumers."""
     if group.protocol_type == PROTOCOL_TYPE:
         return _CONNECT in types
     return group.type.lower() in types and _is_for_consumers(group.protocol_type)

@@ -67,13 +67,13 @@ _PARTITION_WIDTH: Final = 10
 
 
 def type_column(*, types: bool) -> Column:
-    """The type of the group: where it is asked for, and always on a terminal."""
+    """The type of the group: on request, and always on a terminal."""
     return Column("TYPE", is_title=True, form=Form.BOTH if types else Form.FITTED)
 
 
 def type_text(group: GroupDescription) -> str:
-    """``Consumer``, ``Classic``, ``Connect``; and what members of a classic group share where that
-    is not partitions."""
+    """``Consumer``, ``Classic``, ``Connect``; or the protocol type of a classic group that shares
+    something other than partitions."""
     if group.type != "Classic" or group.protocol_type in ("", "consumer"):
         return group.type
     return f"{group.type} ({group.protocol_type})"
@@ -89,12 +89,12 @@ REBALANCING: Final = frozenset(
 
 
 def listing_names(groups: Iterable[GroupListing]) -> list[str]:
-    """A line for each group."""
+    """One line per group."""
     return [visible(each.group_id) for each in groups]
 
 
 def listing_table(groups: Sequence[GroupListing], *, types: bool, states: bool) -> Table:
-    """Names with types, states or both."""
+    """Names with types, states, or both."""
     longest = max(map(len, listing_names(groups)), default=0)
     columns = [Column("GROUP", max(longest, _NAME_WIDTH) + _NAME_MARGIN, fit=Fit.FOLDED)]
     columns += [Column("TYPE", _LIST_WIDTH)] if types else []
@@ -170,7 +170,7 @@ def group_offsets(
 
 
 def offsets_table(of_group: GroupOffsets, *, verbose: bool, types: bool = False) -> Table:
-    """Positions and lag. ``types``: with the type of the group where Kafka's tool has none."""
+    """Positions and lag. ``types``: also show the group's type, which Kafka's tool does not."""
     columns = [
         GROUP,
         type_column(types=types),
@@ -311,7 +311,7 @@ SAID: Final = (
     Column("VERSION", 8, form=Form.PLAIN),
     Column("METADATA", _ASSIGNMENT_WIDTH, grows=True, form=Form.PLAIN),
 )
-"""What a client-side assignor said with the target assignment. No Kafka release has one."""
+"""A client-side assignor's metadata for the target assignment. No Kafka release has one."""
 
 
 def said_cells(member: MemberDescription) -> tuple[object, ...]:
@@ -439,7 +439,7 @@ class Move:
 
     @property
     def difference(self) -> int | None:
-        """By how many offsets it goes on, or back where that is negative."""
+        """How far the offset moves; negative if it moves back."""
         return None if self.current is None else self.new - self.current
 
 
@@ -490,8 +490,8 @@ def new_offsets_data(moves: Moves) -> list[dict[str, Any]]:
 
 
 def moving(group: GroupDescription, before: GroupDescription | None = None) -> list[str]:
-    """A line for each partition or item that is on its way, or has arrived since ``before``, and
-    for each member that is not yet at the epoch of the target."""
+    """One line per partition or item that is moving or has arrived since ``before``, and one per
+    member that has not reached the target's epoch."""
     hosts = {each.member_id: each.host for each in group.members}
     lines = [_moving(each, hosts) for each in movements(group, before)]
     return lines + [
@@ -509,10 +509,10 @@ def _moving(movement: Movement, hosts: Mapping[str, str]) -> str:
     came = "" if who is None else f" from {who}"
     match movement.state:
         case MovementState.ASSIGNED:
-            return f"{name} went{came} to {to}"
+            return f"{name} moved{came} to {to}"
         case MovementState.REVOKED:
-            return f"{name} goes{came} to {to}; no member has it now"
+            return f"{name} is moving{came} to {to}; no member has it now"
         case MovementState.PENDING_REVOCATION:
             where = f"{who} ({hosts[who]})" if who is not None and who in hosts else f"{who}"
-            goes = "goes to no member" if to is None else f"goes to {to}"
-            return f"{name} {goes}; {where} has not given it up"
+            goes = "is moving to no member" if to is None else f"is moving to {to}"
+            return f"{name} {goes}; {where} still has it"

@@ -80,8 +80,7 @@ def _put_data(look: _Look) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What was seen of a group: data for ``--json``; tables, what is moving and what failed, as a
-    terminal may show them."""
+    """A snapshot of a group: data for ``--json``; tables, movements and errors for a terminal."""
 
     data: dict[str, Any]
     tables: tuple[Table, ...] = ()
@@ -90,14 +89,14 @@ class _Look:
     group: GroupDescription | None = None
 
     def plain(self) -> list[str]:
-        """The tables one after the other, as Kafka's tools print them."""
+        """The tables one after another, in the form of Kafka's tools."""
         if self.failed:
             return self._errors()
         state, members, offsets = (table.plain() for table in self.tables)
         return [*state, "", *members, *self.moving, "", *offsets, ""]
 
     def picture(self, width: int, height: int | None) -> list[str]:
-        """The same for a terminal: the name of the group once, and what fits."""
+        """The same for a terminal: the group's name once, fitted to the size."""
         if self.failed:
             return [line for each in self._errors() for line in folded(each, width)]
         state, *others = self.tables
@@ -111,7 +110,7 @@ class _Look:
 
 
 async def _look(admin: Admin, name: str, before: GroupDescription | None) -> _Look:
-    """A broker that is away for a while is no reason to look no more."""
+    """Watching continues while a broker is unavailable."""
     try:
         groups, failed = await described(admin, [name])
         offsets = [await offsets_of(admin, each) for each in groups if each.connect is None]

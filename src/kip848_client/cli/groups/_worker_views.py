@@ -1,4 +1,4 @@
-"""What ``kip848 groups`` shows of a group of Connect workers, as tables and as JSON: pure."""
+"""A group of Connect workers in ``kip848 groups``, as tables and as JSON. Pure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _worker(member: MemberDescription) -> WorkerDescription:
 
 
 def _rows(group: GroupDescription) -> list[tuple[WorkerItem, MemberDescription | None, str]]:
-    """Each item with the worker that has it, and what is to become of it."""
+    """Each item with its worker and its state."""
     found: list[tuple[WorkerItem, MemberDescription | None, str]] = []
     for member in group.members:
         worker = _worker(member)

@@ -1,5 +1,5 @@
-"""``python -m kip848_client.cli.pipeline PIPELINE.toml`` is the pipeline of the demo: ``kip848
-pipeline run --json`` that does not outlive its parent."""
+"""``python -m kip848_client.cli.pipeline PIPELINE.toml`` runs the demo's pipeline: like ``kip848
+pipeline run --json``, but it ends with its parent."""
 
 from __future__ import annotations
 

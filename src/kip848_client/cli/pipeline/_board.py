@@ -48,7 +48,7 @@ class Board:
         self._is_live = not is_json and can_be_live(out)
         self._last: dict[str, Any] | None = None
         self._width = 0
-        """Of the terminal when the line was drawn last."""
+        """The terminal's width when the line was last drawn."""
 
     def show(self, status: PipelineStatus) -> None:
         """Show it, if it is news: a batch, a state, partitions. On a terminal, always."""
@@ -67,7 +67,8 @@ class Board:
             self._write(("\n" if self._is_live else "") + visible(text) + "\n")
 
     def _redraw(self, line: str) -> None:
-        """In place, beside what Spark logs; a line that a narrower terminal has folded stays."""
+        """Redraw in place, between Spark's log lines. If the terminal became narrower, the old,
+        wrapped line stays."""
         size = size_of(self._out)
         width = 0 if size is None else size.columns
         begin = "\n" if width < self._width else "\r"

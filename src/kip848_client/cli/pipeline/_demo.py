@@ -91,8 +91,7 @@ class Demo:
         producing = asyncio.create_task(self._produce())
         try:
             self._news(
-                f"this takes about {_minutes(self._seconds)}, most of which Spark needs to start, "
-                "twice"
+                f"this takes about {_minutes(self._seconds)}, mostly for the two starts of Spark"
             )
             self._news("the pipeline begins: a member of its group, in a process of its own")
             await self._driver.start()

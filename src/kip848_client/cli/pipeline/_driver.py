@@ -21,7 +21,8 @@ _LEAVE_S: Final = 60
 
 
 class Driver:
-    """``kip848 pipeline run FILE --json``, with what it says. It is killed when this process is."""
+    """Runs ``kip848 pipeline run FILE --json`` and reads its output. It is killed together with
+    this process."""
 
     def __init__(
         self,

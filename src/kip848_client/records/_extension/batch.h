@@ -72,7 +72,7 @@ parse(const Batch *self, const unsigned char *at, Parsed *parsed, const char **w
                             : (int64_t)((uint64_t)self->timestamp + (uint64_t)parsed->timestamp);
     parsed->offset = (int64_t)((uint64_t)self->base_offset + (uint64_t)parsed->offset);
     if (parsed->offset >= self->next_offset) {
-        *why = "the offset that it says is beyond its batch";
+        *why = "its offset is beyond the end of its batch";
         parsed->fields_known = 1;
         return NULL;
     }
