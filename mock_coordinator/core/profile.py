@@ -84,7 +84,7 @@ class Profile:
     """A classic member may not join a consumer group when the migration policy is "disabled"."""
     nonsense_stalls_join: bool = True
     """A classic group whose member subscribes in bytes with impossible lengths stays in its join
-    phase: the broker fails where it would note the topics."""
+    phase: the broker fails when it records the topics."""
     malformed_subscription_error: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR
     """Error code for an unreadable classic subscription in a consumer group."""
     regex_removal_bumps: bool = False

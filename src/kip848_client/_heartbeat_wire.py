@@ -82,8 +82,8 @@ def heartbeat_outcome(
     to one that offers some.
 
     Every field but code and message of an error response is ignored: brokers leave them at their
-    defaults. COMPUTE_ASSIGNMENT is an exception (``is_chosen_by_error``). A null assignment is "no
-    news", one without topics is "you own nothing".
+    defaults. COMPUTE_ASSIGNMENT is an exception (``is_chosen_by_error``). A null assignment means
+    "no change", one without topics means "you own nothing".
     """
     code = response.error_code
     is_chosen = is_chosen_by_error(code, response.member_epoch)

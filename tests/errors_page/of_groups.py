@@ -66,9 +66,9 @@ _HEARTBEAT: Final = {
         f"{_SETTINGS.rejoin_backoff_max_ms // 1000} s",
     ),
     Verdict.COMPUTE: Told(
-        "the member keeps what it has, and computes the assignment of the group (draft protocols)",
+        "the member keeps its partitions, and computes the group's assignment (draft protocols)",
         "nothing",
-        "the next heartbeat goes out soon and says everything again",
+        "the next heartbeat is sent soon, with all fields",
     ),
     Verdict.WAIT_FOR_INSTANCE: Told(
         "our own session of before may hold the `group_instance_id`: the join is repeated",

@@ -93,7 +93,7 @@ def _asked(api: Api) -> dict[str, Told]:
     """Reactions to one of the requests about transactions."""
     again = f"{_UNTIL[api]}; {_PAUSES}"
     late = f"nothing; {_LATE[api]} when time is over"
-    harmed = f"{_HARMED[api]}; the producer goes on after the abort"
+    harmed = f"{_HARMED[api]}; the producer can continue after the abort"
     told: dict[Reaction, Sees] = {
         Reaction.RETRY: Sees(late, again),
         Reaction.REFRESH: Sees(late, again),

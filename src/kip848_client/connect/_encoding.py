@@ -151,7 +151,7 @@ class WorkerMetadata:
                 _put(out, _INT32, len(raw), "allocation")
                 out += raw
         elif self.data:
-            raise WireError("worker metadata: version 0 has no place for more data")
+            raise WireError("worker metadata: version 0 cannot have more data")
         return bytes(out + self.data)
 
     @classmethod

@@ -242,12 +242,12 @@ class ExactlyOnceProcessor(Generic[K, V]):
         )
 
     async def run(self, *, stop_on: Iterable[int] = ()) -> None:
-        """Process until ``stop`` or ``request_stop`` is called, then return; or until an error ends
-        it, and raise that. It can be called once.
+        """Process records until ``stop`` or ``request_stop`` is called, or until an error ends it,
+        which is raised. Can be called once.
 
         ``stop_on``: signals that call ``request_stop``, as in ``(signal.SIGTERM, signal.SIGINT)``.
-        The first one does; a second one does what it did before ``run``. A handler that you have
-        set by ``loop.add_signal_handler`` for one of them is replaced: call ``request_stop`` in it
+        A second signal has the effect that it had before ``run``. This replaces a handler that you
+        set with ``loop.add_signal_handler``: in that case call ``request_stop`` in your handler
         instead.
 
         Transactions that fail are repeated, after a pause, whatever brokers, leaders and the group
@@ -262,9 +262,10 @@ class ExactlyOnceProcessor(Generic[K, V]):
         bytes or a batch that unpacks to too much. ``CommitInDoubt`` when it was stopped, or the
         producer has failed, before the last commit was answered.
 
-        When it is cancelled, the open transaction is aborted by ``stop``. Then, and after an error,
-        the member that gets the partitions reads its records again. Raises ``ConfigError`` for what
-        is not a signal, and ``LocalProtocolError`` where signals cannot be handled, as in threads.
+        If it is cancelled, ``stop`` aborts the open transaction. After that, and after an error,
+        the next owner of the partitions reads the records again. Raises ``ConfigError`` for a value
+        that is not a signal, and ``LocalProtocolError`` where signals cannot be handled, as in
+        threads.
         """
         signals = checked_signals(stop_on)
         running = self._running
@@ -280,12 +281,12 @@ class ExactlyOnceProcessor(Generic[K, V]):
             await running.run()
 
     def request_stop(self) -> None:
-        """Let ``run`` return soon: the function finishes the record (or batch) that it has, and the
+        """Ask ``run`` to return soon. The function finishes its current record (or batch), and the
         transaction is committed, or aborted after 15 s. Returns at once.
 
-        Call it from a signal handler, from any thread, from the function, before ``run`` or twice.
-        When ``run`` has returned, call ``stop`` or leave the block, which leaves the group and
-        disconnects. Raises nothing.
+        You may call it from a signal handler, from any thread, from the function, before ``run``,
+        and more than once. After ``run`` has returned, call ``stop`` or leave the block to leave
+        the group and disconnect. Raises nothing.
         """
         self._is_stop_requested = True
         if self._running is not None:
@@ -331,9 +332,9 @@ class ExactlyOnceProcessor(Generic[K, V]):
         await self.stop()
 
     def health(self) -> ConsumerHealth:
-        """How the processor is now: the health of its consumer, and among ``problems`` what its
-        producer has been waiting for, a topic that does not exist for instance. May be called
-        before ``start``, after ``stop`` and in any thread. Raises nothing."""
+        """The processor's health: that of its consumer, with the producer's waits, such as a
+        missing topic, added to ``problems``. May be called before ``start``, after ``stop`` and in
+        any thread. Raises nothing."""
         found: ConsumerHealth = self._consumer.health()
         return replace(found, waits=(*found.waits, *self._producer.problems))
 

@@ -56,8 +56,8 @@ class Running:
         )
         self._hand: dict[TopicPartition, Rows] = {}
         self._in_work: Rows = deque()
-        """Records of the partition that is processed. Taken when the command is given: the
-        partition may be lost before its task runs."""
+        """The records to process. Taken when the command is given, because the partition may be
+        lost before its task runs."""
         self._tickets = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[None]] = {}
         self._ended: asyncio.Future[Exception | None] = self._loop.create_future()
@@ -103,7 +103,7 @@ class Running:
         def stop() -> None:
             self.stop(self._clock.now_ms() + within_ms)
 
-        with suppress(RuntimeError):  # the loop is closed, and so nothing runs
+        with suppress(RuntimeError):  # the loop is closed, so nothing runs
             self._loop.call_soon_threadsafe(stop)
 
     def _step(self, event: ev.Event) -> None:
@@ -228,10 +228,10 @@ class Running:
         self._steps.post(await self._working.process(command, rows))
 
     def _to_bury(self, command: do.SendDeadLetters) -> Rows:
-        """The records that become dead letters, and those behind them."""
+        """The records that become dead letters, and the records after them."""
         rows = self._hand.get(command.partition)
         if not rows or rows[0].offset != command.first:
-            return self._in_work  # the group has asked for the partition meanwhile
+            return self._in_work  # the group has revoked the partition meanwhile
         return rows
 
     async def _send_dead_letters(self, command: do.SendDeadLetters, rows: Rows) -> None:

@@ -91,8 +91,8 @@ def verdict(error: Exception) -> Verdict:
 
 
 def is_of_the_record(error: Exception) -> bool:
-    """Whether ``error``, which the function raised, is about the record that it had. That the
-    process has no memory left is not: the records to come would be dead letters, too."""
+    """Whether an error of the function was caused by its record. Running out of memory was not: the
+    following records would become dead letters, too."""
     return not isinstance(error, MemoryError)
 
 

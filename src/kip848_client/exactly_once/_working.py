@@ -72,7 +72,7 @@ class Working:
 
     async def process(self, command: do.Process, rows: Rows) -> Answer:
         """See ``Process``."""
-        if self._discarded == command.number:  # before this task had its turn
+        if self._discarded == command.number:  # before this task ran
             return ev.Processed(command.number, command.first, 0)
         taken = list(takewhile(lambda each: each.offset < command.until, rows))
         self._task = asyncio.current_task()

@@ -173,7 +173,7 @@ class Undecodable(Event):
     offset: int
     error: Kip848Error
     is_final: bool = False
-    """Another fetch would bring the same: the partition stops at once."""
+    """Another fetch would return the same bytes: the partition stops at once."""
 
 
 # -- what the cluster says -----------------------------------------------------------------------

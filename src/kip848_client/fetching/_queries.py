@@ -149,7 +149,7 @@ class _Question:
 
 
 _Ready = tuple[_Question, tuple[int, int]]
-"""A question that can be asked now, with the leader and its epoch."""
+"""A request that can be sent now, with the leader and its epoch."""
 
 
 class _Request(NamedTuple):
@@ -417,7 +417,7 @@ class Queries:
         """One request to ``node``, now, or later when all of it was refused before."""
         retry_ms = self._retry_ms.get(node, 0)
         if retry_ms > now_ms:
-            ready.sort(key=lambda each: each[0].refusals > 0)  # what is new has the right of way
+            ready.sort(key=lambda each: each[0].refusals > 0)  # new requests go first
             if ready[0][0].refusals:
                 due.append(retry_ms)
                 return

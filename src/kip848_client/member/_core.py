@@ -172,7 +172,7 @@ class MemberCore:
         refuse_if_illegal(event, asked, fatal=self.fatal_error, closing=closing, closed=self.closed)
         self._now = max(self._now, now_ms)
         self._out = []
-        if not isinstance(event, ev.HeartbeatAnswered):  # which may show that the session goes on
+        if not isinstance(event, ev.HeartbeatAnswered):  # which may show that the session is alive
             self._end_session()
         self._take(event)
         self._settle()

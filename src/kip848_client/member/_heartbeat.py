@@ -215,8 +215,8 @@ class HeartbeatClock:
         self._extra.progress(now_ms, self.interval_ms)
 
     def coordinator_moved(self, now_ms: int) -> None:
-        """Refused by a broker that does not coordinate the group: the first time the next heartbeat
-        goes out as soon as the new coordinator is found."""
+        """Refused by a broker that is not the group's coordinator. The first time, the next
+        heartbeat is sent as soon as the new coordinator is found."""
         self.failed(now_ms)
         if self.failures == 1:
             self.postpone(0)

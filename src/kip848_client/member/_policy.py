@@ -135,12 +135,13 @@ def judge(refused: HeartbeatRefused, *, member_epoch: int, may_hold_instance: bo
 
 
 def is_chosen_by_error(code: int, member_epoch: int) -> bool:
-    """Whether an answer with this error is one without an error that asks the member to compute.
+    """Whether a response with this error counts as one without an error that asks the member to
+    compute.
 
     In the draft of Connect groups COMPUTE_ASSIGNMENT is an error of the heartbeat, where KIP-848
-    has a boolean. The member has to reconcile nevertheless, so such an answer may have everything
-    that one without an error has: an epoch shows that it does. Without one it is a refusal, which
-    the member core judges.
+    has a boolean. The member still has to reconcile, so such a response may have all fields of a
+    normal one; an epoch shows that it does. Without an epoch it is a refusal, which the member core
+    handles.
     """
     return code == ErrorCode.COMPUTE_ASSIGNMENT and member_epoch > 0
 

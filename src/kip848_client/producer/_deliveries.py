@@ -72,11 +72,11 @@ class OnItsWay:
 
 
 class Deliveries:
-    """All batches that are not done. After ``end`` there are none, whatever is told of them.
+    """All batches that are not done. After ``end`` there are none, whatever events follow.
 
-    A record that fails while nothing awaits its future is logged, one line for all of a partition,
-    instead of a traceback by asyncio for each. ``is_silent``: it is not, because the transaction
-    fails with it. ``receipts``: see there. ``fields`` go with each line of the log."""
+    If records fail while no task awaits their futures, one line per partition is logged, instead of
+    asyncio's traceback for each. ``is_silent``: log nothing, because the transaction fails with
+    them. ``receipts``: see there. ``fields`` go with each line of the log."""
 
     def __init__(
         self, *, is_silent: bool, receipts: Receipts, fields: Mapping[str, object] | None = None
@@ -86,8 +86,8 @@ class Deliveries:
         self._receipts = receipts
         self._fields = dict(fields or {})
         self._unheard: dict[tuple[TopicPartition, type], tuple[int, BaseException]] = {}
-        """Records that have failed in this turn of the loop, and that nothing awaits: how many by
-        partition and kind of error, and the first error."""
+        """Failed records of this turn of the loop that no task awaits: the count by partition and
+        kind of error, and the first error."""
 
     def done(self, told: BatchDone) -> None:
         """The records of a batch are in the log."""
@@ -148,11 +148,11 @@ class Deliveries:
     ) -> None:
         if future is None or future.done():
             return
-        is_awaited = bool(future._callbacks)  # noqa: SLF001 - nothing else tells
+        is_awaited = bool(future._callbacks)  # noqa: SLF001 - there is no public way to know
         future.set_exception(error)
         if is_awaited and not self._is_silent:
             return
-        future.exception()  # else asyncio logs it, too
+        future.exception()  # otherwise asyncio logs it, too
         if not self._is_silent:
             if not self._unheard:
                 future.get_loop().call_soon(self._tell)

@@ -90,7 +90,7 @@ class Sending:
         self.transaction = 0
         """Another one with each transaction that is begun."""
 
-    async def send(  # noqa: PLR0912 - a call more costs as much as all that is decided here
+    async def send(  # noqa: PLR0912 - another call would cost as much as all of this
         self,
         topic: str,
         value: Any,
@@ -102,7 +102,7 @@ class Sending:
     ) -> asyncio.Future[RecordMetadata]:
         """Put a record into a batch. ``is_open`` raises where it may not be any more."""
         if task_of(self._home.loop) is None or get_ident() != self.thread:
-            self._home.check()  # which is this, for less than a call costs
+            self._home.check()  # inlined, because a call costs more
         transaction = self.transaction
         if self._gives_way:
             await self._give_way()
@@ -354,7 +354,7 @@ def _too_late() -> LocalProtocolError:
 
 
 def _now_ms() -> int:
-    """By the machine's clock. Raises ``LocalProtocolError`` before 1970, where Java raises, too."""
+    """The time of the machine's clock. Raises ``LocalProtocolError`` before 1970, as Java does."""
     now_ms = int(time.time() * 1000)
     if now_ms < 0:
         raise LocalProtocolError(

@@ -285,7 +285,7 @@ class Answers:
         self._sender.place(now_ms, partition)
 
     def give_up(self, now_ms: int, batch: Batch, missing: BrokerError) -> None:
-        """Its topic does not exist, and the producer is about to stop: do not wait for it."""
+        """Fail a batch whose topic does not exist, because the producer is about to stop."""
         partition = self._accumulator.partitions[batch.tp]
         error: Kip848Error = missing
         if batch.doubt:

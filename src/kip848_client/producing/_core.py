@@ -195,11 +195,11 @@ class ProducerCore:
 
     @property
     def is_busy(self) -> bool:
-        """Whether there is anything that could have to wait."""
+        """Whether anything may have to wait."""
         return bool(self._accumulator.unreported or self._topics.waits() or self._identity.waits())
 
     def waits(self) -> dict[str, str]:
-        """What keeps records and calls waiting at this moment, each with the reason."""
+        """What records and calls are waiting for now, with the reasons."""
         found = self._topics.waits() | self._identity.waits()
         for partition in self._sender.leaderless:
             topic, number = partition.tp
@@ -440,7 +440,7 @@ class ProducerCore:
     # -- the end -----------------------------------------------------------------------------
 
     def _give_up_missing(self) -> None:
-        """Do not wait for topics that do not exist."""
+        """No longer wait for topics that do not exist."""
         gone = self._topics.gone(self._now)
         if not gone:
             return

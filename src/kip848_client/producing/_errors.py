@@ -45,7 +45,7 @@ class Reaction(Enum):
     RETRY = "the same again, later"
     REFRESH = "the same again, when leaders or coordinators were looked up"
     ABORT = "the transaction can only be aborted"
-    ABORT_AND_BUMP = "the same, and sequences need another epoch"
+    ABORT_AND_BUMP = "the same, and the next transaction needs a new epoch"
     ASK = "InitProducerId with our own id tells whether we may go on or have a successor"
     RECOVER = "this producer is over; a new one may take its place"
     FATAL = "this producer is over, and another one would get the same answer"
@@ -187,7 +187,7 @@ _COMMIT_OFFSETS: Final[dict[int, Reaction]] = {
     # these offsets will never be taken; the producer is as good as before
     ErrorCode.OFFSET_METADATA_TOO_LARGE: Reaction.ABORT,
     ErrorCode.INVALID_COMMIT_OFFSET_SIZE: Reaction.ABORT,
-    # the coordinator has forgotten an id that was not used for a week; another epoch brings it back
+    # the coordinator forgot an id that was not used for a week; a new epoch restores it
     ErrorCode.UNKNOWN_PRODUCER_ID: Reaction.ABORT_AND_BUMP,
     ErrorCode.INVALID_PRODUCER_ID_MAPPING: Reaction.ABORT_AND_BUMP,
 }

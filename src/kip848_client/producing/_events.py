@@ -99,8 +99,8 @@ class CloseRequested(Event):
 
 @dataclass(frozen=True, slots=True)
 class EndsSoon(Event):
-    """The application is about to stop: do not wait for topics that do not exist. What is to be
-    written to one fails with what brokers say, when they have said it for a second."""
+    """The application is about to stop: do not wait for topics that do not exist. Records for such
+    a topic fail with the brokers' error once brokers have returned it for a second."""
 
 
 @dataclass(frozen=True, slots=True)

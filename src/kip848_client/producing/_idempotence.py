@@ -75,7 +75,7 @@ class Idempotence:
             raise LocalProtocolError("the producer is closed; make a new one")
 
     def waits(self) -> dict[str, str]:
-        """A producer id, as long as brokers give none."""
+        """The producer id, until a broker returns one."""
         if self.who is None and self._is_wanted and self._failures:
             return {"a producer id": "InitProducerId: no broker has returned one yet"}
         return {}

@@ -24,7 +24,7 @@ __all__ = ["Topics"]
 
 _HOPELESS: Final = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION)
 _GONE_AFTER_MS: Final = 1_000
-"""A broker may not have heard yet of a topic that was just created."""
+"""A broker may not know a new topic yet."""
 _HINT: Final = "create the topic, or look at the name and the ACLs"
 
 
@@ -54,7 +54,7 @@ class Topics:
         self._troubles: dict[str, tuple[int, str]] = {}
         """What was told last of topics that somebody waits for: code and text."""
         self._missing_since: dict[str, int] = {}
-        """When brokers began to say that a topic does not exist."""
+        """When brokers first returned that a topic does not exist."""
 
     def closed(self, tp: TopicPartition, size_bytes: int, *, full: bool) -> None:
         """A batch takes no more records."""
@@ -84,7 +84,8 @@ class Topics:
         self._waiters.forget(ticket)
 
     def close(self, error: Kip848Error) -> None:
-        """Nobody waits any more. What brokers have said of a topic says more than ``error``."""
+        """End all waits. If brokers returned an error for a topic, use that instead of
+        ``error``."""
         for topic in tuple(self._waiters.topics):
             for ticket in self._waiters.take(topic):
                 self._emit(Failed(ticket, self.missing(topic) or error))
@@ -157,20 +158,20 @@ class Topics:
         return _refusal(code, topic)
 
     def gone(self, now_ms: int) -> dict[str, BrokerError]:
-        """The topics of which brokers have said for a second that they do not exist, with the
-        error. A topic that is just being created is not among them."""
+        """Topics that brokers have reported as missing for a second, with the error. This excludes
+        topics that are being created."""
         since = now_ms - _GONE_AFTER_MS
         topics = [topic for topic, at_ms in self._missing_since.items() if at_ms <= since]
         found = ((topic, self.missing(topic)) for topic in topics)
         return {topic: error for topic, error in found if error is not None}
 
     def gone_due_ms(self, now_ms: int) -> int | None:
-        """When ``gone`` has the next one."""
+        """When ``gone`` gets its next entry."""
         due = (since_ms + _GONE_AFTER_MS for since_ms in self._missing_since.values())
         return min((each for each in due if each > now_ms), default=None)
 
     def give_up(self, gone: Mapping[str, BrokerError]) -> None:
-        """Nobody waits for these any more."""
+        """End the waits for these topics."""
         for topic, error in gone.items():
             for ticket in self._waiters.take(topic):
                 self._emit(Failed(ticket, error))

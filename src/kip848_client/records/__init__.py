@@ -7,8 +7,8 @@
     records = reader.take(500)          # look at reader.done
     reader.fill(gathered)               # then RecordBatchView(slice_.tp, gathered, decoding)
 
-Where a deserializer is to be awaited it is an ``AheadReader`` instead. Both raise ``NotUnpacked``
-where a large batch comes next: call its ``work`` in a thread, then ask again.
+With an async deserializer it is an ``AheadReader`` instead. Both raise ``NotUnpacked`` if a large
+batch comes next: call its ``work`` in a thread, then ask again.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 _MILLISECONDS_MAX: Final = (2**63 - 1) // 1000
-"""More of them are more microseconds than an int64 holds."""
+"""More milliseconds do not fit into an int64 of microseconds."""
 _KEPT_BYTES_MAX: Final = 64 << 20
 """Of each kind of column that is kept for the next batch."""
 
@@ -96,8 +96,8 @@ def in_one(pieces: Sequence[Any]) -> Any:
 
 
 def in_microseconds(milliseconds: Sequence[int]) -> Any:
-    """Timestamps as Spark has them. One that microseconds cannot say is null: another number would
-    be another time, and an error would hide the records beside it."""
+    """Timestamps in Spark's type. A time that does not fit into microseconds is null: another
+    number would be another time, and an error would hide the other records."""
     pa = pyarrow()
     in_ms = pa.timestamp("ms", tz="UTC")
     try:

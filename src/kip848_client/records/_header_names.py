@@ -1,9 +1,9 @@
-"""The names of headers: UTF-8 by Kafka's protocol, and any bytes in practice, since brokers do not
-look at them.
+"""Header names. Kafka's protocol says UTF-8, but they can be any bytes, because brokers do not
+check them.
 
-Java's consumer puts U+FFFD in the place of what is not UTF-8. Python's "replace" does the same but
-for one thing: of half a surrogate pair (bytes ED A0 80 to ED BF BF, or the first two of them) Java
-makes one U+FFFD, Python one per byte. The extension does this in ``text.c``.
+Java's consumer replaces invalid UTF-8 with U+FFFD. Python's "replace" does the same with one
+exception: half of a surrogate pair (bytes ED A0 80 to ED BF BF, or the first two of them) becomes
+one U+FFFD in Java, and one per byte in Python. The extension does this in ``text.c``.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _SURROGATE_FROM: Final = 0xA0
 
 
 def header_name(data: bytes) -> str:
-    """The name of a header as Java's consumer reads it. Never raises for what bytes there are."""
+    """A header name as Java's consumer reads it. Accepts any bytes."""
     return data.decode("utf-8", _LIKE_JAVA)
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
-    """U+FFFD, and where decoding goes on: called by the codec."""
+    """Returns U+FFFD and where decoding continues; called by the codec."""
     assert isinstance(error, UnicodeDecodeError)
     data, at, end = error.object, error.start, error.end
     second = data[at + 1 : at + 2]

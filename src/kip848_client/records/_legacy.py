@@ -1,9 +1,9 @@
-"""Messages of before Kafka 0.11 (magic 0 and 1): they lie in old segments of clusters that were
-upgraded, and Kafka 4 serves them as they are.
+"""Messages from before Kafka 0.11 (magic 0 and 1). Upgraded clusters have them in old segments, and
+Kafka 4 serves them unchanged.
 
-A message that is compressed is a wrapper: its value is a run of other messages. The rules are those
-of Kafka's Java consumer: a wrapper in a wrapper is refused, and a message that is cut at the end is
-no message.
+A compressed message is a wrapper: its value is a sequence of other messages. The rules are those of
+Kafka's Java consumer: a wrapper inside of a wrapper is refused, and a truncated message at the end
+is ignored.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class _Message(NamedTuple):
 
 
 def legacy_checksum_is_right(message: bytes) -> bool:
-    """Whether a message has the checksum that it names. Those in a wrapper are not looked at."""
+    """Whether a message's checksum is correct. Messages inside of a wrapper are not checked."""
     said = int.from_bytes(message[_CRC_AT:_AFTER_CRC])
     return zlib.crc32(memoryview(message)[_AFTER_CRC:]) == said
 
 
 def wrapped(message: bytes) -> bytes:
-    """What is compressed in a wrapper."""
+    """The compressed value of a wrapper."""
     value = _message(message, 0).record.value
     if value is None:
         raise corrupt("a compressed message has no value")
@@ -63,8 +63,8 @@ def wrapped(message: bytes) -> bytes:
 
 
 def legacy_records(message: bytes, payload: bytes | None) -> Iterator[LegacyRecord]:
-    """The records of a message: itself, or those in ``payload``, which it had wrapped. Raises what
-    ``corrupt`` makes of bytes that are no messages."""
+    """The records of a message: the message itself, or those in its unpacked ``payload``. Raises
+    the error that ``corrupt`` returns if the bytes are not messages."""
     outer = _message(message, 0).record
     if payload is None:
         yield outer
@@ -72,7 +72,8 @@ def legacy_records(message: bytes, payload: bytes | None) -> Iterator[LegacyReco
     inner = list(_inner(payload))
     if not inner:
         raise corrupt("a compressed message contains no messages")
-    # the messages in a wrapper of magic 1 count from 0, and the wrapper has the last one's offset
+    # the messages in a wrapper of magic 1 count from 0, and the wrapper has the offset of the last
+    # one
     base = 0 if outer.timestamp_type is None else outer.offset - inner[-1].offset
     if base < 0:
         raise corrupt(f"the compressed message at {outer.offset} contains more offsets than it can")
@@ -100,7 +101,7 @@ def _inner(payload: bytes) -> Iterator[LegacyRecord]:
 
 
 def _message(data: bytes, start: int) -> _Message:
-    """The message that begins at ``start``, all of which is there."""
+    """The complete message that starts at ``start``."""
     try:
         offset, length, checksum, magic, attributes = _HEADER.unpack_from(data, start)
         at = start + _HEADER.size

@@ -1,11 +1,10 @@
-"""One record batch, read without our own extension: for a build that lacks it, for batches that are
-too large for it, and for the formats before that of Kafka 0.11.
+"""Reads one record batch without our own extension: in a build without it, for batches that are too
+large for it, and for formats before Kafka 0.11.
 
-aiokafka's compiled codec reads what all producers write as Java does. It differs in three things:
-it gives up at a header name that is not UTF-8, it takes a record's attributes for a varint where
-they are one byte, and it takes what no broker stores (numbers in more bytes than they may have, a
-negative number of headers). Where it gives up, or may be wrong, the batch is read again in plain
-Python, from the cursor on: see ``_plain``.
+aiokafka's compiled codec reads ordinary records as Java does. It differs in three ways: it fails at
+a header name that is not UTF-8; it reads a record's attributes as a varint instead of one byte; and
+it accepts what no broker stores (numbers with too many bytes, a negative number of headers). If it
+fails or may be wrong, the batch is read again in plain Python, from the cursor on: see ``_plain``.
 
 The codec's iterator is fast because each of its records dies at once. So none is kept here but the
 one that a deserializer has refused.
@@ -67,22 +66,22 @@ class ListBatch:
         decoding: Decoding,
         payload: Payload | None = None,
     ) -> None:
-        """``payload``: what was compressed, behind its header for magic 2. Raises whatever the
-        codec raises for a damaged header, and ``BatchUnreadable`` for a beginning of messages: the
-        last one's offset would be needed."""
+        """``payload``: the unpacked records, after a header for magic 2. Raises any error of the
+        codec for a damaged header, and ``BatchUnreadable`` for truncated messages, because the last
+        one's offset would be needed."""
         self._batch = batch
         self._cursor = cursor
         self._deserialized = _deserializing(cursor.tp, decoding)
         self._refused: RawRecord | None = None
         self._started = False
         self._data = b""
-        """What the codec reads."""
+        """The codec's records."""
         self._latest = _NEVER
-        """A record that seems to be later is read wrongly."""
+        """A record with a later timestamp was misread."""
         self._base = 0
-        """Of the offsets that the codec gives."""
+        """Added to the codec's offsets."""
         self._is_last_word = batch.magic < 2
-        """There is no other way to read the batch."""
+        """Whether the batch cannot be read in another way."""
         self._raws: Iterator[RawRecord]
         is_cut = payload is not None and not payload.is_whole
         self._bytes_max = decoding.decompressed_bytes_max if is_cut else None
@@ -100,14 +99,14 @@ class ListBatch:
             self._open(payload.data)
 
     def _open(self, data: bytes) -> None:
-        """The codec takes the attributes of a record for a varint. If they are more than 0x7f, the
-        varint goes on over the timestamp, the offset is read as the timestamp, and the length of
-        the key as the offset.
+        """The codec reads the attributes of a record as a varint. If they are more than 0x7f, the
+        varint includes the timestamp, the offset is read as the timestamp, and the length of the
+        key as the offset.
 
-        Then the timestamp is the batch's first one and as many milliseconds as the offset is after
-        the batch's. For all but the first few records that is later than the latest timestamp of
-        the batch, which is in its header. The bytes of those few are looked at, and of all records
-        where the timestamps are the broker's: which the codec takes from the header."""
+        Then the timestamp is the batch's first timestamp plus the offset within the batch. Except
+        for the first few records, that is later than the latest timestamp in the batch header. So
+        we check the bytes of those few, or of all records if the codec takes the timestamps from
+        the header (broker's time)."""
         batch = self._batch
         self._data = data
         self._raws = decoded(data)
@@ -131,7 +130,7 @@ class ListBatch:
             for raw in self._left():
                 offset, timestamp = base + raw.offset, raw.timestamp
                 if is_quick and timestamp > latest:
-                    raise _Doubt  # noqa: TRY301 - as if the codec had seen it
+                    raise _Doubt  # noqa: TRY301 - as if the codec had raised it
                 if offset < position:
                     continue
                 if offset >= end:
@@ -163,7 +162,7 @@ class ListBatch:
         except RecordUnreadable:
             self._keep(raw)
             raise
-        except Exception as err:  # noqa: BLE001 - whatever damaged bytes raise
+        except Exception as err:  # noqa: BLE001 - damaged bytes raise any error
             if self._is_last_word:
                 self._keep(raw)
                 failure = self._failure(err)
@@ -210,14 +209,14 @@ class ListBatch:
         except BaseException:
             columns.cut()
             raise
-        finally:  # also when bytes are damaged: what was before them is there
+        finally:  # also if bytes are damaged: keep the records before them
             if len(columns) > before:
                 self._cursor.consumed = columns.next_offset
                 self._cursor.consumed_epoch = batch.leader_epoch
 
     def _append_in_order(self, columns: ListColumns, limit: int) -> None:
-        """Nothing was compacted, so offsets follow each other. That is seen afterwards: so these
-        are all or none."""
+        """Without compaction, offsets are consecutive. This is checked afterwards, so take all
+        records or none."""
         base, position = self._batch.base_offset, self._cursor.consumed
         first = max(base, position)
         skipped = 0 if self._started else first - base
@@ -268,7 +267,7 @@ class ListBatch:
         return self._batch.end - self._batch.start
 
     def _read_plainly(self) -> None:
-        """Read what is left otherwise."""
+        """Read the remaining records in another way."""
         batch, cursor = self._batch, self._cursor
         payload = self._data[BATCH_HEADER_BYTES:]
         self._raws = PlainRecords(payload, batch, cursor.tp, cursor.consumed)
@@ -282,7 +281,7 @@ class ListBatch:
         return corrupt(f"a record has the offset {offset}, and its batch ends before {end}")
 
     def _failure(self, cause: Exception | None = None) -> RecordUnreadable:
-        """What to tell of bytes that are no records: they may be where unpacking has stopped."""
+        """The error for bytes that are not records; unpacking may have stopped there."""
         tp, offset, behind = self._cursor.tp, self._cursor.consumed, self._batch.next_offset
         if self._bytes_max is None:
             assert cause is not None
@@ -300,7 +299,7 @@ class ListBatch:
 
 
 def _deserializing(tp: TopicPartition, decoding: Decoding) -> _Deserialized | None:
-    """A function from a record of the codec's to its key and value, if there is a deserializer."""
+    """A function from a codec's record to its key and value, if there is a deserializer."""
     key_of, value_of = decoding.key_deserializer, decoding.value_deserializer
     if key_of is None and value_of is None:
         return None
@@ -312,7 +311,7 @@ def _deserializing(tp: TopicPartition, decoding: Decoding) -> _Deserialized | No
                 key if key_of is None else key_of(key),
                 value if value_of is None else value_of(value),
             )
-        except (Exception, CancelledError) as err:  # nobody cancels the task in here
+        except (Exception, CancelledError) as err:  # the task cannot be cancelled here
             record = raw_record(
                 tp, offset, raw.timestamp, raw.timestamp_type, key, value, tuple(raw.headers)
             )

@@ -50,17 +50,17 @@ class ListColumns:
         return self._runs[-1].stop
 
     def add(self, raw: RawRecord, offset: int) -> None:
-        """Add one record, which is behind those before."""
+        """Add one record after the previous ones."""
         if raw.headers:
             self.headers[len(self)] = tuple(raw.headers)
         timestamp = raw.timestamp
-        self.timestamps.append(-1 if timestamp is None else timestamp)  # there was none in magic 0
+        self.timestamps.append(-1 if timestamp is None else timestamp)  # magic 0 has no timestamp
         self.keys.append(raw.key)
         self.values.append(raw.value)
         self.add_offsets(range(offset, offset + 1))
 
     def add_offsets(self, run: range) -> None:
-        """The offsets of records whose other columns were added."""
+        """Add the offsets of records whose other columns were added."""
         if not run:
             return
         if self._runs and self._runs[-1].stop == run.start:
@@ -68,7 +68,7 @@ class ListColumns:
         self._runs.append(run)
 
     def cut(self) -> None:
-        """Drop what was added of records whose offsets were not."""
+        """Drop the columns of records whose offsets were not added."""
         rows = sum(map(len, self._runs))
         del self.timestamps[rows:], self.keys[rows:], self.values[rows:]
         for row in [row for row in self.headers if row >= rows]:

@@ -33,8 +33,8 @@ COMPILED: Final = True in PATHS
 def open_batch(
     raw: bytes, batch: BatchRef, cursor: Cursor, decoding: Decoding, payload: Payload | None = None
 ) -> OpenBatch:
-    """Begin to read a batch at the cursor. ``payload``: what was compressed in it. Raises whatever
-    the codec raises for a damaged header."""
+    """Start to read a batch at the cursor. ``payload``: its unpacked records. Raises any error of
+    the codec for a damaged header."""
     if batch.magic >= 2 and decoding.compiled in PATHS:
         try:
             return PATHS[decoding.compiled](raw, batch, cursor, decoding, payload)
@@ -46,5 +46,5 @@ def open_batch(
 
 
 def wants_header(decoding: Decoding) -> bool:
-    """Whether the payloads of batches that are read so begin with the header of the batch."""
+    """Whether the payloads of such batches start with the header of the batch."""
     return PATHS.get(decoding.compiled, ListBatch) is ListBatch

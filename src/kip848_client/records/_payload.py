@@ -1,4 +1,4 @@
-"""The records of a compressed batch, when they were unpacked."""
+"""The unpacked records of a compressed batch."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Payload(NamedTuple):
 
     data: bytes
     start: int
-    """Where they begin: after ``uncompressed_header``, for the codec that wants one."""
+    """Where they start: after ``uncompressed_header``, if the codec needs one."""
     is_whole: bool
-    """False where ``max_decompressed_batch_bytes`` was reached before their end."""
+    """False if ``max_decompressed_batch_bytes`` was reached before their end."""
 
 
 def uncompressed_header(raw: bytes, batch: BatchRef) -> bytes:
-    """The header of a batch for aiokafka's codec: without compression, since what follows it is
-    unpacked, and with offsets that begin with 0, for small numbers are objects that Python has."""
+    """The batch header for aiokafka's codec: without compression, because the payload is unpacked,
+    and with offsets from 0, because Python caches small integers."""
     header = bytearray(raw[batch.start : batch.start + BATCH_HEADER_BYTES])
     header[:8] = bytes(8)
     header[_ATTRIBUTES_AT] &= ~CODEC_MASK

@@ -1,7 +1,7 @@
-"""The records of a batch, read in plain Python, exactly as the extension and Java's consumer do.
+"""Reads the records of a batch in plain Python, exactly as the extension and Java's consumer do.
 
-It is three times as slow as aiokafka's codec, so it is for batches that the codec cannot read, or
-reads otherwise than Java: see ``_list_batch``.
+It is three times as slow as aiokafka's codec, so it is used only for batches that the codec cannot
+read, or reads differently from Java: see ``_list_batch``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Headers = tuple[tuple[str, Any], ...]
 
 
 class PlainRecord(NamedTuple):
-    """A record with the names that aiokafka's codec has for its fields."""
+    """A record with the field names of aiokafka's codec."""
 
     offset: int
     timestamp: int
@@ -39,15 +39,14 @@ class PlainRecord(NamedTuple):
 
 
 class _Odd(Exception):
-    """The fields of a record make no sense."""
+    """The fields of a record are invalid."""
 
 
 class PlainRecords:
     """An iterator of ``PlainRecord`` from an offset on.
 
-    Raises ``RecordUnreadable`` at a record that makes no sense, again and again: the records after
-    it are for an iterator that begins behind it. Raises the codec's error where bytes are no
-    records.
+    Raises ``RecordUnreadable`` at an invalid record, on every call; to read the records after it,
+    start an iterator after it. Raises the codec's error if the bytes are not records.
     """
 
     def __init__(self, payload: bytes, batch: BatchRef, tp: TopicPartition, position: int) -> None:
@@ -55,11 +54,11 @@ class PlainRecords:
         self._batch = batch
         self._tp = tp
         self._position = position
-        """Records before it are not handed out."""
+        """The offset of the first record to return."""
         self._at = 0
         self._left = batch.records
         self._place = batch.base_offset
-        """After the records that were passed: where one is that makes no sense."""
+        """The offset after the passed records: that of an invalid record, if one follows."""
         self._append_time = batch.max_timestamp if batch.attributes & _LOG_APPEND_TIME else None
 
     def __iter__(self) -> Iterator[PlainRecord]:
@@ -100,7 +99,7 @@ class PlainRecords:
             self._place = offset + 1
 
     def _bounds(self) -> tuple[int, int]:
-        """Where the fields of the record begin and end."""
+        """The start and end of the record's fields."""
         data = self._data
         try:
             length, start = _varint(data, self._at, len(data))
@@ -114,7 +113,7 @@ class PlainRecords:
         data, batch = self._data, self._batch
         if start == end:
             raise _Odd("a field of the record does not fit into it")
-        since, at = _varlong(data, start + 1, end)  # after the attributes, of which none are used
+        since, at = _varlong(data, start + 1, end)  # after the attributes, which are unused
         delta, at = _varint(data, at, end)
         key, at = _bytes(data, at, end)
         value, at = _bytes(data, at, end)
@@ -128,8 +127,8 @@ class PlainRecords:
 
 
 def attributes_are_small(payload: bytes, at: int, records: int) -> bool:
-    """Whether each of so many records from ``at`` on has attributes that a varint says in one byte,
-    as aiokafka's codec takes them for one. Also false where there are no records."""
+    """Whether each of ``count`` records from ``at`` on has attributes that fit into a one-byte
+    varint, which aiokafka's codec expects. Also false if the bytes are not records."""
     try:
         for _ in range(records):
             size = payload[at]
@@ -163,7 +162,7 @@ def _headers(data: bytes, at: int, end: int) -> tuple[_Headers, int]:
 
 
 def _bytes(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
-    """Bytes with their length before them. Any negative length is null."""
+    """Length-prefixed bytes. A negative length is null."""
     length, at = _varint(data, at, end)
     if length > end - at:
         raise _Odd("a field of the record does not fit into it")
@@ -171,7 +170,7 @@ def _bytes(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
 
 
 def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """As in Java bits beyond 32 are lost: five bytes have room for 35."""
+    """As in Java, bits beyond 32 are lost: five bytes have 35 bits."""
     found, at = _unsigned(data, at, end, _VARINT_BYTES_MAX)
     found &= 0xFFFF_FFFF
     return found >> 1 ^ -(found & 1), at
@@ -194,6 +193,6 @@ def _unsigned(data: bytes, at: int, end: int, bytes_max: int) -> tuple[int, int]
 
 
 def _signed(number: int, bits: int) -> int:
-    """As a field of so many bits has it: what overflows wraps, as it does for the producer."""
+    """Wrap to a signed integer of this many bits, as the producer does."""
     half = 1 << bits - 1
     return (number + half) % (2 * half) - half

@@ -69,7 +69,7 @@ def raw_record(
     value: bytes | None,
     headers: Headers,
 ) -> RawRecord:
-    """A record before its deserializers, of what it is made of."""
+    """A raw record, made from its fields."""
     key_size = -1 if key is None else len(key)
     value_size = -1 if value is None else len(value)
     times = (timestamp, timestamp_type)
@@ -87,7 +87,7 @@ class Decoding:
     compiled: bool = True
     """Whether our extension reads records, where it was built."""
     decompressed_bytes_max: int = 128 << 20
-    """How much of a compressed batch is unpacked (``max_decompressed_batch_bytes``)."""
+    """How many bytes a compressed batch may unpack to (``max_decompressed_batch_bytes``)."""
 
     @property
     def is_async(self) -> bool:
@@ -120,9 +120,8 @@ def _called(
 
 
 def is_cancelled(error: BaseException) -> bool:
-    """Whether ``error`` is there because somebody has cancelled the calling task. A user's code may
-    let out a ``CancelledError`` otherwise, of something that it has awaited: then it is an error
-    like any other."""
+    """Whether ``error`` means that the calling task was cancelled. User code can also raise a
+    ``CancelledError`` of something that it awaited; that is an ordinary error."""
     if not isinstance(error, CancelledError):
         return False
     task = current_task()

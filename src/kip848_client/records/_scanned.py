@@ -121,7 +121,7 @@ class ScannedBatch(Batch):
 def scanned(
     raw: bytes, batch: BatchRef, cursor: Cursor, decoding: Decoding, payload: Payload | None = None
 ) -> ScannedBatch:
-    """A batch in the format of Kafka 0.11 and newer. ``payload``: what was compressed in it. Raises
+    """A batch in the format of Kafka 0.11 and newer. ``payload``: its unpacked records. Raises
     ``OverflowError`` for one that is too large for the extension."""
     data, start, end = raw, batch.start + BATCH_HEADER_BYTES, batch.end
     expected_bytes = len(raw) - start

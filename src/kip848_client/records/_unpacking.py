@@ -1,7 +1,7 @@
-"""What is compressed in the batches of a slice.
+"""Unpacks the compressed batches of a slice.
 
-A small batch is unpacked when it is its turn. A large one would hold the event loop up: its turn
-raises ``NotUnpacked``, whose ``work`` is for a thread. Then the batch is asked for again.
+A small batch is unpacked when it is read. A large one would block the event loop: reading it raises
+``NotUnpacked``, whose ``work`` has to run in a thread. Then the batch is read again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class NotUnpacked(Exception):
 
 class Unpacking:
     """Unpacks the batches of one slice. At most one result of ``work`` is kept, until its batch is
-    asked for."""
+    read."""
 
     __slots__ = ("_batch", "_bytes_max", "_outcome", "_raw", "_with_header")
 
@@ -39,8 +39,8 @@ class Unpacking:
         self._outcome: Payload | Exception | None = None
 
     def payload(self, batch: BatchRef) -> Payload:
-        """The records of this batch, which is compressed. Raises ``NotUnpacked``, and what
-        ``kip848_client.compression`` raises."""
+        """The records of this compressed batch. Raises ``NotUnpacked``, and the errors of
+        ``kip848_client.compression``."""
         number = batch.attributes & CODEC_MASK
         if batch is self._batch:
             outcome, self._batch, self._outcome = self._outcome, None, None
@@ -66,7 +66,7 @@ class Unpacking:
             head = self._head(batch)
             data, is_whole = unpack(number, packed, self._bytes_max, magic=batch.magic, head=head)
             outcome: Payload | Exception = Payload(data, len(head), is_whole)
-        except Exception as err:  # noqa: BLE001 - who asks for the batch gets it
+        except Exception as err:  # noqa: BLE001 - raised when the batch is read
             outcome = err
         self._batch, self._outcome = batch, outcome
 

@@ -1,11 +1,12 @@
-"""Records that cannot be handed out, in three kinds.
+"""The three kinds of records that cannot be returned.
 
-One record may be at fault: its deserializer raised, or its fields make no sense. The error carries
-its bytes; the record stays the next one of its partition, and asking again makes it again, as
-Java's consumer does. Seek past it, and the records after it are read.
+A single record: its deserializer raised, or its fields are invalid. The error carries its bytes.
+The partition stays at this record, and the next call raises again, as Java's consumer does. Seek
+past it to read the records after it.
 
-Damaged bytes (a wrong checksum) may have been damaged on their way: they are worth another fetch.
-Of a batch that unpacks to too much, or by a codec that is not known, another fetch brings the same.
+Damaged bytes (a wrong checksum) may have been damaged in transit, so they are fetched again.
+A batch that unpacks to too much, or with an unknown codec: another fetch would return the same
+bytes.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def not_deserialized(raw: RawRecord, cause: BaseException) -> RecordUnreadable:
 def odd(
     tp: tuple[str, int], offset: int, why: str, data: bytes, raw: RawRecord | None
 ) -> RecordUnreadable:
-    """The error for a record that no reader could hand out: ``data`` are all its bytes, ``raw`` is
-    what its fields say, if they can be told apart."""
+    """The error for an invalid record: ``data`` has all its bytes, ``raw`` its fields, if they can
+    be parsed."""
     return _unreadable(tp, offset, why, raw, data)
 
 
@@ -72,7 +73,7 @@ def _unreadable(
 
 
 def damaged(tp: tuple[str, int], offset: int, cause: Exception, behind: int) -> RecordsDamaged:
-    """The error for bytes that are no records; ``behind`` is the first offset after them."""
+    """The error for bytes that are not records; ``behind`` is the first offset after them."""
     topic, partition = tp
     if isinstance(cause, CorruptPayload):
         cause = corrupt(str(cause)).with_traceback(cause.__traceback__)
@@ -92,7 +93,7 @@ def damaged(tp: tuple[str, int], offset: int, cause: Exception, behind: int) -> 
 def not_opened(
     tp: tuple[str, int], offset: int, next_offset: int, cause: Exception
 ) -> RecordUnreadable:
-    """The error for a batch whose records cannot be begun. It ends before ``next_offset``."""
+    """The error for a batch of which no record can be read. It ends before ``next_offset``."""
     if isinstance(cause, BatchUnreadable):
         return cause
     if not isinstance(cause, UnknownCodec):

@@ -78,7 +78,7 @@ class ExclusiveRunner(SourceRunner):
             self._done = batch.ends
 
     async def _tell(self) -> None:
-        done = self._done  # another batch may be done before this commit is
+        done = self._done  # another batch may finish before this commit
         news = {tp: end for tp, end in done.items() if self._told.get(tp) != end}
         if self._options.group_id is None or not news:
             return

@@ -44,7 +44,7 @@ class Cluster:
         self._missing: set[str] = set()
         """Topics that were not, and the log says so."""
         self._has_warned = False
-        """Whether the log says that the pattern matches nothing."""
+        """Whether the log has the warning that the pattern matches nothing."""
         self._last: Seen | None = None
 
     async def start(self) -> None:
@@ -160,8 +160,8 @@ class Cluster:
         return list(self._options.topics)
 
     async def _matched(self, pattern: str) -> list[str]:
-        """The topics whose whole names match: brokers match so for members of a group. A pattern
-        without a match is logged once, because Spark's own source also looks inside names."""
+        """The topics whose whole names match, as brokers match for members of a group. A pattern
+        without a match is logged once, because Spark's own source also matches part of a name."""
         names = [each.name for each in await self._admin.list_topics() if not each.is_internal]
         wanted = re.compile(pattern)
         found = sorted(name for name in names if wanted.fullmatch(name))

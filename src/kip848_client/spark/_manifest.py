@@ -17,7 +17,7 @@ from kip848_client.errors import ConfigError
 __all__ = ["Manifest", "Ownership"]
 
 Ownership: TypeAlias = Literal["exclusive", "shared"]
-"""Who has the partitions of a query: the query alone, or the members of its group."""
+"""The owner of a query's partitions: the query alone, or the members of its group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ class Manifest:
     topic_ids: Mapping[str, str] = field(default_factory=dict[str, str])
     """Who the topics were: one that was created again is another topic with the same name."""
     ownership: Ownership | None = None
-    """Which kind of query wrote it; ``None`` where that is unknown: older versions did not say."""
+    """The ownership of the query that wrote it; ``None`` for older versions, which did not record
+    it."""
 
     def to_json(self) -> dict[str, Any]:
         """As Spark is given it. Spark compares texts, so that everything is sorted."""

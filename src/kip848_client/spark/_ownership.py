@@ -1,8 +1,8 @@
-"""Which ownership wrote a checkpoint, and whether a query may go on with it. Pure.
+"""Which ownership wrote a checkpoint, and whether a query may continue with it. Pure.
 
 The two kinds of ownership keep different things in a checkpoint: ``exclusive`` has a position for
-each partition, ``shared`` has the last batch, and its group has the positions. A query that takes
-one for the other reads partitions again from their first record.
+each partition, ``shared`` has the last batch, and its group has the positions. A query that
+confuses the two rereads partitions from their first record.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _NEW: Final = "with a new checkpointLocation the query starts at its group's off
 
 
 def check_ownership(kept: Manifest, options: SourceOptions) -> None:
-    """Raises ``ConfigError`` when another ownership wrote the checkpoint, or when an older version
-    of this package did and the options leave open which one it was."""
+    """Raise ``ConfigError`` if the other ownership wrote the checkpoint, or if an older version of
+    this package did and the options do not set ``ownership``."""
     mine = options.ownership
     if kept.ownership is not None and kept.ownership != mine:
         default = "" if options.says_ownership else ", the default"
@@ -46,9 +46,9 @@ def check_ownership(kept: Manifest, options: SourceOptions) -> None:
 def check_positions(
     kept: Manifest, options: SourceOptions, partitions: Iterable[TopicPartition]
 ) -> None:
-    """For a query with ``ownership=exclusive`` and the checkpoint of an older version: raises
-    ``ConfigError`` when it lacks one of these partitions. Such a checkpoint may be one of
-    ``ownership=shared``, with the partitions of one batch only."""
+    """For a query with ``ownership=exclusive`` and a checkpoint of an older version: raise
+    ``ConfigError`` if the checkpoint lacks one of these partitions. It may have been written with
+    ``ownership=shared``, which keeps only the partitions of one batch."""
     if kept.ownership is not None or options.group_id is None:
         return
     missing = sorted(set(partitions).difference(kept.ranges))

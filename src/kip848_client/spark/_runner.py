@@ -67,8 +67,8 @@ class SourceRunner(ABC):
         return self._call(self._next(start, limit))
 
     def batch(self, planned: Manifest) -> Manifest:
-        """What is to be read of a batch now: all of it, unless an earlier run has planned it.
-        Raises ``ConfigError`` for the checkpoint of another ownership, as ``next`` does."""
+        """The part of a batch to read now: all of it, unless an earlier run planned it. Raises
+        ``ConfigError`` for a checkpoint of the other ownership, as ``next`` does."""
         if self._is_planned:
             return planned
         check_ownership(planned, self._options)
@@ -106,7 +106,7 @@ class SourceRunner(ABC):
         return start if found is start else self._mine(found)
 
     def _mine(self, batch: Manifest) -> Manifest:
-        """As it goes into the checkpoint."""
+        """The form that is written to the checkpoint."""
         return replace(batch, ownership=self._options.ownership)
 
     async def batch_done(self, batch: Manifest) -> None:

@@ -1,4 +1,4 @@
-"""What a task of a batch query or of a stream reads: the partition that Spark hands to ``read``."""
+"""Reads the partition that Spark passes to ``read``, in a task of a batch query or a stream."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["read_partition"]
 def read_partition(partition: InputPartition) -> Iterator[Any]:
     """``pyarrow.RecordBatch``es of the ranges of one task. Raises what ``read_ranges`` raises.
 
-    For a plan without partitions Spark makes up one, ``InputPartition(None)``: it has no rows.
+    For a plan without partitions Spark creates one, ``InputPartition(None)``, which has no rows.
     """
     if partition.value is None:
         return iter(())

@@ -20,14 +20,14 @@ _IN_GROUP: Final = frozenset(
 
 
 class Lifecycle(Enum):
-    """Where a consumer is that has no membership to look at yet, or any more."""
+    """The state of a consumer without a membership: before its start or after its stop."""
 
     NOT_STARTED = "NOT_STARTED"
     """``start`` was not called."""
     STARTING = "STARTING"
     """``start`` connects."""
     CLOSED = "CLOSED"
-    """``stop`` was called, and has ended."""
+    """``stop`` was called and has finished."""
 
     def __str__(self) -> str:
         return self.value
@@ -38,8 +38,8 @@ class ConsumerHealth:
     """A consumer at one moment: facts, and what they mean (``live``, ``ready``, ``problems``)."""
 
     state: MemberState | Lifecycle | None
-    """Of the member; ``None`` without a membership (partitions assigned by hand, or nothing), a
-    ``Lifecycle`` before the start has ended and after the stop. ``str`` of it is its name."""
+    """The state of the member. ``None`` without a membership (manual or no assignment), a
+    ``Lifecycle`` until the start has finished and after the stop. ``str`` gives its name."""
     member_epoch: int
     """0 out of the group."""
     assigned: int
@@ -66,7 +66,7 @@ class ConsumerHealth:
     fatal_error: Kip848Error | None = field(default=None)
     """What ended the consumer, and is raised by every call."""
     waits: tuple[str, ...] = ()
-    """What it has been waiting for, for more than a second, and why, in sentences."""
+    """What the consumer has waited for for more than a second, and why, as sentences."""
 
     def __repr__(self) -> str:
         judged = f"live={self.live}, ready={self.ready}, problems={self.problems}"

@@ -22,7 +22,7 @@ API_VERSIONS_KEY: Final = 18
 class Api:
     """One API: its key, Kafka's name for it, and the module that has its messages.
 
-    That is imported when one of them is used: there are many, and a consumer needs few.
+    The module is imported on first use: there are many, and a consumer needs few.
     """
 
     key: int

@@ -97,8 +97,8 @@ def connect_settings(config: WorkerConfig, offers: tuple[AssignorVersions, ...])
 
 
 def classic_settings(config: WorkerConfig) -> ClassicWorkerSettings:
-    """Those of a classic group. An incremental assignor that was made with a delay keeps it, and
-    a worker with the eager one only offers no other protocol."""
+    """The settings of a classic group. An incremental assignor that was created with a delay keeps
+    it. A worker with only the eager assignor offers no other protocol."""
     delays = [
         each.scheduled_rebalance_max_delay_ms
         for each in config.assignors

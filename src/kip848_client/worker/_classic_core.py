@@ -74,7 +74,7 @@ class ClassicWorkerCore(ClassicMembership):
         self._refuse_if_illegal(event)
         self._now = max(self._now, now_ms)
         self._out = []
-        if not isinstance(event, ms.ClassicAnswer):  # which may show that the session goes on
+        if not isinstance(event, ms.ClassicAnswer):  # which may show that the session is alive
             self._end_session()
         self._take(event)
         self._settle()

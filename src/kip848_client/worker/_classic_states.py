@@ -53,24 +53,24 @@ __all__ = [
 
 
 class ClassicState(Enum):
-    """Where a worker is in its life; see the module's theory of operation."""
+    """The state of a worker; see the module's theory of operation."""
 
     UNSUBSCRIBED = "UNSUBSCRIBED"
     """Not in a group."""
     JOINING = "JOINING"
-    """JoinGroup is on its way, or about to be sent."""
+    """JoinGroup was sent, or is about to be sent."""
     SYNCING = "SYNCING"
     """The group has a new generation; the assignment is being computed."""
     RECONCILING = "RECONCILING"
-    """Stops what it has lost; starts and joins afterwards."""
+    """Stops revoked items; starts new ones and rejoins afterwards."""
     STABLE = "STABLE"
     """In the group with nothing outstanding."""
     FENCED = "FENCED"
-    """Put out, or maybe put out; everything is being dropped as lost."""
+    """Fenced, or perhaps fenced; everything is being dropped as lost."""
     PREPARE_LEAVING = "PREPARE_LEAVING"
-    """About to leave: everything is being stopped, heartbeats go on."""
+    """About to leave: everything is being stopped, heartbeats continue."""
     LEAVING = "LEAVING"
-    """The leave is on its way."""
+    """LeaveGroup was sent."""
     STALE = "STALE"
     """Left because it could not lead; waits for the configuration."""
     FATAL = "FATAL"
@@ -89,7 +89,7 @@ class Trigger:
 
 
 class JoinsAgain(Trigger):
-    """A round begins, or the worker wants in."""
+    """A rebalance begins, or the worker wants to join."""
 
 
 class MembersKnown(Trigger):
@@ -105,7 +105,7 @@ class Revokes(Trigger):
 
 
 class Stopped(Trigger):
-    """What was to be stopped does not run any more."""
+    """Everything that had to stop has stopped."""
 
 
 class PutOut(Trigger):
@@ -117,19 +117,19 @@ class LeaveAsked(Trigger):
 
 
 class CallbacksDone(Trigger):
-    """Nothing runs any more: the leave can be sent."""
+    """Everything has stopped: LeaveGroup can be sent."""
 
 
 class LeaveDone(Trigger):
-    """The leave was answered, was not needed, or was given up."""
+    """LeaveGroup was answered, not needed, or given up."""
 
 
 class GaveUpLeading(Trigger):
-    """The same, of a worker that left because it could not lead."""
+    """The same, for a worker that left because it could not lead."""
 
 
 class Failed(Trigger):
-    """An error that no retry can cure."""
+    """An error that a retry cannot fix."""
 
 
 _S = ClassicState

@@ -144,12 +144,13 @@ class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
             self.compute(held.number, held.group, held.until_ms - now_ms)
 
     def another_computed(self) -> None:
-        """The newest assignment is another worker's: what the assignor here remembers is older."""
+        """Another worker computed the newest assignment, so the memory of our assignor is
+        outdated."""
         self._memory = None
 
     def put_out(self) -> None:
-        """This worker is out of the group, and others may compute meanwhile. When it comes back the
-        group is computed again in any case."""
+        """This worker is out of the group, and others may compute meanwhile. When it comes back, a
+        new assignment is computed in any case."""
         self.another_computed()
         self._tries, self.retry_ms = 0, None
 

@@ -198,7 +198,7 @@ class WorkerCore:
                 self._offer.begin(event.configuration.offset)
                 self._inner += (Subscribed(), Polled(waiting=True))
             case ConfigurationRead():
-                self._inner.append(TimerFired())  # when the session is over, nothing may start
+                self._inner.append(TimerFired())  # after the end of the session, nothing may start
                 self._settle()
                 self._know(event.configuration)
             case RebalanceRequested():

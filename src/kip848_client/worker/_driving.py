@@ -111,11 +111,11 @@ class Driving:
         """Whose turn it is to call the listener; fair, so calls come in order."""
         self._in_listener: asyncio.Task[None] | None = None
         self._may_cut = False
-        """Whether the call of the moment need not end when everything is to be stopped."""
+        """Whether the current call may be cut off when everything has to stop."""
         self._calls = 0
-        """How many such calls were asked for: starts, and what assignors are told."""
+        """How many such calls were requested: starts, and calls of assignors."""
         self._cut_calls = 0
-        """How many of them were cut, the oldest ones. One that has not begun never does."""
+        """How many of the oldest ones were cut off. One that has not begun never begins."""
         self._heartbeats = 0
         """How many are under way."""
         self.runs: set[AssignedItem] = set()
@@ -308,7 +308,7 @@ class Driving:
                     )
 
     def _cut_what_must_not_wait(self) -> None:
-        """Everything is to be stopped: no start and no assignor may hold that up."""
+        """Everything has to stop: no start and no assignor may delay that."""
         self._cut_calls = self._calls
         if self._may_cut and self._in_listener is not None:
             self._in_listener.cancel("all items are to be stopped")

@@ -54,7 +54,7 @@ class ConfigurationRead(WorkerEvent):
 @dataclass(frozen=True, slots=True)
 class RebalanceRequested(WorkerEvent):
     """The group needs a new assignment: ``reason`` is a ``RebalanceReason``, or one of your own
-    from 64 to 127. ``assignors`` is what is offered from now on, if that has changed."""
+    from 64 to 127. ``assignors``: what is offered from now on, if it has changed."""
 
     reason: int
     assignors: tuple[AssignorVersions, ...] | None = None

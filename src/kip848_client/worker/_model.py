@@ -110,8 +110,7 @@ class AssignorVersions:
 
     @property
     def own_reason(self) -> int:
-        """Why this assignor wants a new assignment when its worker asks for one; 0 for no reason of
-        its own."""
+        """This assignor's reason when its worker asks for a new assignment; 0 for none."""
         return 0 if self.said is None else self.said.reason
 
 
@@ -130,7 +129,7 @@ class WorkerSettings:
     """``rebalance.timeout.ms``: what the coordinator gives a worker to stop what it has lost, and
     to compute an assignment."""
     scheduled_rebalance_max_delay_ms: int = 300_000
-    """``scheduled.rebalance.max.delay.ms``: how long what a lost worker ran waits for it."""
+    """``scheduled.rebalance.max.delay.ms``: how long the items of a lost worker wait for it."""
     session_timeout_ms: int = 45_000
     """The broker's ``group.consumer.session.timeout.ms``: so long after the last heartbeat that was
     accepted others may run what this worker runs."""

@@ -1,4 +1,4 @@
-"""What a worker says to an assignor of its own, asked and checked."""
+"""Gets and checks the metadata of a worker's assignors."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ class Offer:
         self._tell(RebalanceReason.NONE)
 
     def request(self, reason: int, assignors: tuple[AssignorVersions, ...] | None = None) -> None:
-        """The group needs a new assignment. ``assignors``: they were asked again, and say this from
-        now on; one that gave a reason of its own tells that instead of ``reason``."""
+        """The group needs a new assignment. ``assignors``: their new metadata. A reason in it
+        replaces ``reason``."""
         if assignors is not None:
             self._assignors = assignors
         self._tell(reason, of_assignors=assignors is not None)

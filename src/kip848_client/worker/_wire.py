@@ -78,8 +78,9 @@ def _offered(assignor: OfferedAssignor) -> ConnectGroupHeartbeatRequestAssignor:
 
 
 def heartbeat_outcome(response: ConnectGroupHeartbeatResponse) -> HeartbeatOutcome:
-    """What a response means to the member. A null assignment is "no news". COMPUTE_ASSIGNMENT is
-    the draft's other form of ``should_compute_assignment``: such an answer counts if it has an
+    """Translate a response for the member. A null assignment means "no change". COMPUTE_ASSIGNMENT
+    is
+    the draft's other form of ``should_compute_assignment``: such a response counts if it has an
     epoch (``is_chosen_by_error``)."""
     code = response.error_code
     is_chosen = is_chosen_by_error(code, response.member_epoch)

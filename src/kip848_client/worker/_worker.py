@@ -56,11 +56,11 @@ _INT64_MAX: Final = 2**63 - 1
 
 
 class Worker:
-    """One worker of a group that shares the names of connectors and tasks; what runs under a name
-    is up to the program (docs/reference/draft-protocols.md).
+    """One worker of a group that shares the names of connectors and tasks. What runs under a name
+    is up to your program (docs/reference/draft-protocols.md).
 
-    On real Kafka, from 4.0 on, it is a member of a classic group, as Kafka Connect's own workers
-    are; on the bundled broker it speaks the new protocol.
+    On Kafka 4.0 and later it is a member of a classic group, as Kafka Connect's own workers are. On
+    the bundled broker it uses the new protocol.
 
         class Items:
             async def on_assigned(self, items): ...  # start these
@@ -227,17 +227,17 @@ class Worker:
             driving.post(RebalanceRequested(RebalanceReason.CONFIGURATION_CHANGED))
 
     def rebalance(self, reason: int = RebalanceReason.WORKER_CHANGED) -> None:
-        """Ask the group for a new assignment, because something about this worker has changed.
+        """Ask the group for a new assignment because something about this worker has changed.
 
-        ``metadata()`` of each assignor is asked again, and what it says reaches the worker that
-        computes, in ``WorkerGroup.workers``, with the reason: the assignor's own
-        (``AssignorMetadata.reason``), or else ``reason``, a number from 1 to 127; those from 64 on
-        are yours. In a classic group, whose workers say no such thing, this worker joins again
-        with ``reason N`` as the reason of its JoinGroup.
+        Calls ``metadata()`` of each assignor again. The computing worker receives the result and
+        the reason in ``WorkerGroup.workers``: ``AssignorMetadata.reason`` if the assignor sets one,
+        otherwise ``reason``, a number from 1 to 127. Use 64 to 127 for your own reasons. In a
+        classic group, which carries no metadata, this worker rejoins with ``reason N`` as the
+        reason of its JoinGroup.
 
-        Returns at once; the next heartbeat asks. Raises ``ConfigError`` for a reason or metadata
-        that cannot be sent, with nothing changed, and ``LocalProtocolError`` for a worker that is
-        not running.
+        Returns at once; the next heartbeat sends the request. Raises ``ConfigError`` for a reason
+        or metadata that cannot be sent; then nothing changes. Raises ``LocalProtocolError`` if the
+        worker is not running.
         """
         driving, _ = self._running()
         self._require_not_stopped()

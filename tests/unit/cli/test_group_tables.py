@@ -256,7 +256,7 @@ def test_what_is_moving_is_told_with_who_holds_it_up() -> None:
     taken = replace(newcomer, assignment=newcomer.target_assignment or ())
     assert views.moving(replace(group, members=(given_up, taken)), group) == [
         f"orders-1 moved from {FIRST.member_id} to new",
-        "orders-9 went to new",
+        "orders-9 moved to new",
     ]
     forgotten = replace(leaver, target_assignment=(), assignment=FIRST.assignment[:1], epoch=3)
     assert views.moving(replace(BILLING, members=(forgotten,))) == [

@@ -185,9 +185,9 @@ def test_a_message_that_is_cut_in_a_wrapper_is_no_message() -> None:
     [
         (message(2, 1, None, gzip.compress(wrapper(0, 1, GZIP)), attributes=GZIP), "compressed"),
         (message(2, 1, None, None, attributes=GZIP), "no value"),
-        (message(2, 1, None, gzip.compress(b""), attributes=GZIP), "no messages inside"),
+        (message(2, 1, None, gzip.compress(b""), attributes=GZIP), "contains no messages"),
         (message(2, 1, None, b"garbage", attributes=GZIP), "gzip"),
-        (message(2, 1, None, gzip.compress(bytes(40)), attributes=GZIP), "a message of 0 bytes"),
+        (message(2, 1, None, gzip.compress(bytes(40)), attributes=GZIP), "a length of 0 bytes"),
         (message(1, 1, None, gzip.compress(message(5, 1, b"", b"")), attributes=GZIP), "offsets"),
         (
             message(2, 1, None, gzip.compress(batch([Row(0)])), attributes=GZIP),

@@ -320,7 +320,7 @@ def test_an_offset_that_the_batch_does_not_have(reader_of: MakeReader, way: Way)
     slice_ = slice_of(batch(rows(0, 1, 5), next_offset=4))
     reader = reader_of(slice_)
     for _ in range(2):
-        with pytest.raises(RecordUnreadable, match="beyond its batch"):
+        with pytest.raises(RecordUnreadable, match="beyond the end of its batch"):
             way(reader)
         assert slice_.cursor.consumed == 2
 

@@ -143,7 +143,7 @@ def test_an_offset_that_is_taken_twice_hides_no_good_record(compiled: bool) -> N
 @every_path
 def test_fields_that_are_known_are_told(compiled: bool) -> None:
     slice_ = slice_of(batch_with(BROKEN["an offset beyond the batch"]))
-    with pytest.raises(RecordUnreadable, match="beyond its batch") as caught:
+    with pytest.raises(RecordUnreadable, match="beyond the end of its batch") as caught:
         values_by("one", at(slice_, 1), Decoding(compiled=compiled))
     error = caught.value
     assert (error.key, error.value, error.headers) == (b"k", b"there", (("h", b"c"),))

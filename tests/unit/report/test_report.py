@@ -202,7 +202,7 @@ def test_the_command_writes_page_and_pictures(
     told = capsys.readouterr()
     assert "group billing\n  ! The partition was without an owner" in told.out
     assert f"{page}\n" in told.out
-    assert "line 14, is no event: it is not JSON" in told.err
+    assert "line 14 is not an event: it is not JSON" in told.err
     assert "and 2 more lines" in told.err
     assert sorted(path.name for path in png.iterdir()) == [
         *("heartbeats.png", "ownership.png", "rebalances.png", "zombies.png")

@@ -33,7 +33,9 @@ def test_a_query_goes_on_with_a_checkpoint_of_its_own_ownership_alone(
         return
     default = "" if said else ", the default"
     mine = said or "exclusive"
-    with pytest.raises(ConfigError, match=f"ownership={mine}{default}: .* Set ownership={kept} to"):
+    with pytest.raises(
+        ConfigError, match=f"ownership={mine}{default}, so .* Set ownership={kept} to"
+    ):
         check_ownership(batch, _options(said))
 
 

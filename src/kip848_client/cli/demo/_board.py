@@ -39,7 +39,7 @@ class Row:
     @property
     def _why_nothing(self) -> str:
         """A member gets a partition only after its current owner has given it up."""
-        return "" if self.epoch is None else " yet: waiting for other members to give up theirs"
+        return "" if self.epoch is None else " yet: waiting for other members"
 
 
 def table(rows: Sequence[Row]) -> Table:

@@ -203,7 +203,7 @@ class Pipeline:
 
 def _by_spark(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
     said = dict(options)
-    if "subscribePattern" in said:  # Spark's own source would find it inside a name, too
+    if "subscribePattern" in said:  # Spark's own source would also match part of a name
         said["subscribePattern"] = f"^(?:{said['subscribePattern']})$"
     try:
         return spark.readStream.format("kafka").options(**said).load()

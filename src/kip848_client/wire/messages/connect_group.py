@@ -203,7 +203,7 @@ class ConnectGroupInstallAssignmentResponse:
 
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupDescribeRequest:
-    """An administrator asks what some groups look like."""
+    """Sent by an administrator to describe groups."""
 
     API_KEY: ClassVar[int] = 10485
     VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
@@ -215,7 +215,7 @@ class ConnectGroupDescribeRequest:
 
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupDescribeResponseAssignment:
-    """Items, and what the assignor said to the worker with them. ``error`` is the assignor's."""
+    """Items, and the assignor's metadata for the worker. ``error`` is the assignor's."""
 
     items: tuple[ConnectGroupItems, ...] = array(ConnectGroupItems)
     error: int = int8()
@@ -225,10 +225,10 @@ class ConnectGroupDescribeResponseAssignment:
 
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupDescribeResponseMember:
-    """A worker: what it says, what it has, what it is giving up, and what it is to have.
+    """A worker: its metadata, and its current, revoked and target items.
 
-    ``member_state`` is 0 for stable, 1 for one that has yet to give items up, 2 for one that waits
-    for items of others. ``member_type`` is as in ConsumerGroupDescribe: 0 for the classic protocol.
+    ``member_state`` is 0 for stable, 1 if it still has to give items up, 2 if it waits for items of
+    other workers. ``member_type`` is as in ConsumerGroupDescribe: 0 for the classic protocol.
     ``version`` and ``metadata`` are those of its offer for the group's assignor.
     """
 
@@ -252,8 +252,8 @@ class ConnectGroupDescribeResponseMember:
 
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupDescribeResponseDescribedGroup:
-    """A group. ``computed_by`` computed the target, ``computing`` is asked for the next one;
-    ``assignor_error`` is why the target is still that of an older epoch, 0 for no reason.
+    """A group. ``computed_by`` computed the target, ``computing`` is asked to compute the next one.
+    ``assignor_error`` is why the target still belongs to an older epoch, 0 for no error.
     ``deferred`` items wait for a worker to return."""
 
     error_code: int = int16()
@@ -275,7 +275,7 @@ class ConnectGroupDescribeResponseDescribedGroup:
 
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupDescribeResponse:
-    """The groups, or why not."""
+    """The groups, or the error of each."""
 
     API_KEY: ClassVar[int] = 10485
     VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
