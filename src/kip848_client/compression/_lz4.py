@@ -5,7 +5,7 @@ library sees them:
 
 - It ignores the optional size and checksum of a frame's content.
 - In messages of magic 0 it ignores the checksum of the frame's header: Kafka 0.8 and 0.9 computed
-it over too many bytes (KAFKA-3160).
+  it over too many bytes (KAFKA-3160).
 - It ends with the first frame, whatever follows.
 - A stored block without bytes ends a frame, too.
 

@@ -91,8 +91,8 @@ class AssignmentMetadata:
     """An assignor's metadata for one worker, next to its items (``MemberAssignment`` of the draft).
 
     ``data`` has at most a million bytes and needs version 1 or later. ``version`` is its format;
-    ``None`` for the version of the worker's own metadata, which the worker can read. ``error`` (1
-    to 127, the assignor's own numbers) applies to this worker only, which still runs its items.
+    ``None`` for the version of the worker's own metadata, which the worker can read. ``error`` (the
+    assignor's own number, 1 to 127) applies to this worker only, which still runs its items.
     """
 
     data: bytes = b""
