@@ -50,10 +50,6 @@ class Home:
         """Whether this is a forked child and the client belongs to the parent."""
         return self.loop is _LEFT_BEHIND
 
-    def runs(self, task: _Task) -> bool:
-        """Whether the call comes from this task."""
-        return task is not None and task_of(self.loop) is task and get_ident() == self.thread
-
     def check(self) -> None:
         """Raise ``LocalProtocolError`` if the call comes from elsewhere. Between two runs of the
         loop, where no loop runs at all, its thread is enough.
