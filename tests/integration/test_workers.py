@@ -369,7 +369,7 @@ class OfNoUse(IncrementalCooperativeAssignor):
         ({"assignors": [object()]}, "is no ConnectAssignor"),
         ({"assignors": [IncrementalCooperativeAssignor()] * 2}, "two assignors of the name"),
         ({"assignors": [OfNoUse()]}, "raised RuntimeError: nothing to say"),
-        ({"assignors": [Talkative()]}, "says 1000001 bytes in its metadata"),
+        ({"assignors": [Talkative()]}, "1000001 bytes of metadata"),
     ],
 )
 async def test_options_that_cannot_be_meant_are_refused(options: Any, said: str) -> None:

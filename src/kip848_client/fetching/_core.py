@@ -229,7 +229,7 @@ class FetchCore:
             for why, found in waits.items()
         ]
         return tuple(
-            f"it has been waiting for {what} of {listed(partitions)} "
+            f"waiting for {what} of {listed(partitions)} "
             f"for {(now_ms - since_ms) / 1000:.0f} s: {why}"
             for what, why, since_ms, partitions in waits
         )
