@@ -31,7 +31,6 @@ _LITERAL: Final = 3
 _PREFIXED: Final = 4
 _DENY: Final = 2
 _ALLOW: Final = 3
-_NOW_MS: Final = 1_700_000_000_000
 _UNKNOWN_ID: Final = b"\x07" * 16
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Final
 
 from tests.support.security.prepared import (
@@ -18,7 +19,8 @@ __all__ = ["PRODUCING_CASES"]
 
 from mock_coordinator.batches import NewRecord, encode_batch
 
-_NOW_MS: Final = 1_700_000_000_000
+_NOW_MS: Final = time.time_ns() // 1_000_000
+"""Kafka deletes records that are older than its retention, now and then."""
 _TRANSACTIONAL: Final = 0x10
 
 
