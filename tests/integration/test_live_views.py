@@ -30,6 +30,14 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.fixture(autouse=True)
+def hangup() -> Iterator[None]:
+    """SIGHUP ends programs that begin, also where these tests run under ``nohup``."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 def processes_of(mark: str) -> set[int]:
     """Processes, and their children, that were started with this in their environment."""
     found: set[int] = set()

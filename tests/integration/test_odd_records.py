@@ -53,6 +53,7 @@ COUNT = sum(odd.read * (1 + odd.compressible) for odd in TAKEN.values())
 async def topic_for_any_time(cluster: Cluster, name: str) -> str:
     topic = cluster.unique(name)
     limits = {f"message.timestamp.{side}.max.ms": ANY_TIME for side in ("before", "after")}
+    limits["retention.ms"] = "-1"  # else Kafka deletes records with old timestamps now and then
     async with Admin(bootstrap_servers=cluster.bootstrap) as admin:
         await admin.create_topics([NewTopic(topic, 1, 1, configs=tuple(limits.items()))])
     await cluster.await_assignable(topic, 1)
@@ -180,9 +181,7 @@ async def test_every_way_hands_out_what_java_does(
 
 async def test_a_processor_goes_on_behind_a_name_that_is_not_utf_8(cluster: Cluster) -> None:
     topic = await topic_for_any_time(cluster, "odd-in")
-    out, dead = cluster.unique("odd-out"), cluster.unique("odd-dead")
-    for name in (out, dead):
-        await cluster.create_topic(name, 1)
+    out, dead = [await topic_for_any_time(cluster, name) for name in ("odd-out", "odd-dead")]
     rows = [
         raw_record(
             at, field(b"%d" % at), headers=[field(b"caf\xe9") + field(b"x")] if at == 1 else ()
@@ -235,9 +234,7 @@ async def test_a_record_that_cannot_be_read_is_a_dead_letter_of_the_processor(
     if not compiled:
         monkeypatch.delitem(PATHS, True, raising=False)
     topic = await topic_for_any_time(cluster, f"letters-{compiled}".lower())
-    out, dead = cluster.unique(f"{topic}-out"), cluster.unique(f"{topic}-dead")
-    for name in (out, dead):
-        await cluster.create_topic(name, 1)
+    out, dead = [await topic_for_any_time(cluster, f"{topic}-{end}") for end in ("out", "dead")]
     odd = raw_record(1 << 20, field(b"odd"), headers=[field(b"h") + field(b"x")])
     values = raw_record(0, field(b"0")) + odd + raw_record(2, field(b"2"))
     assert await answer_to(cluster, topic, raw_batch(values, 3)) == 0

@@ -350,13 +350,14 @@ def test_a_pipeline_that_is_killed_begins_again_and_each_record_is_there_once(
 
 
 def test_the_demo_runs_with_nothing_but_java(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java 17, and there is no java")
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert main(["pipeline", "demo", "--seconds", "4"]) == 0
-    assert list(tmp_path.iterdir()) == []  # also of the pipeline that was killed
+    with tempfile.TemporaryDirectory() as folder:  # shorter than pytest's: a socket is in there
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        assert main(["pipeline", "demo", "--seconds", "4"]) == 0
+        assert list(Path(folder).iterdir()) == []  # also of the pipeline that was killed
     shown = capsys.readouterr().out
     assert re.search(r"lost 0  duplicated 0\nok: each record is there once\n$", shown), shown
     for event in ("another consumer joins", "the other consumer leaves", "is killed"):
