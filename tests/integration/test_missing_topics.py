@@ -71,7 +71,7 @@ async def test_a_topic_that_is_created_late_ends_the_wait(
             await until(lambda: bool(producer.problems))
             broker.create_topic("invoices", 1)
             await sent
-            await until(lambda: "the partitions of topic invoices is over" in caplog.text)
+            await until(lambda: "done waiting for the partitions of topic invoices" in caplog.text)
         assert producer.problems == ()
 
 
