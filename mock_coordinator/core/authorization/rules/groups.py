@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -129,13 +129,7 @@ def admit_leave_group(requester: Requester, request: Any) -> Admission:
 
 
 def admit_describe_groups(requester: Requester, request: Any) -> Admission:
-    kept, refused = divided(
-        request.groups, lambda each: requester.may_group(Operation.DESCRIBE, each)
-    )
-    denied = tuple(
-        DescribeGroupsResponseDescribedGroup(group_id=group_id, error_code=_DENIED)
-        for group_id in refused
-    )
+    kept, denied = _describable(requester, request.groups, DescribeGroupsResponseDescribedGroup)
     if not kept:
         return Denied(DescribeGroupsResponse(groups=denied))
 
@@ -147,12 +141,8 @@ def admit_describe_groups(requester: Requester, request: Any) -> Admission:
 
 
 def admit_consumer_group_describe(requester: Requester, request: Any) -> Admission:
-    kept, refused = divided(
-        request.group_ids, lambda each: requester.may_group(Operation.DESCRIBE, each)
-    )
-    denied = tuple(
-        ConsumerGroupDescribeResponseDescribedGroup(group_id=group_id, error_code=_DENIED)
-        for group_id in refused
+    kept, denied = _describable(
+        requester, request.group_ids, ConsumerGroupDescribeResponseDescribedGroup
     )
     if not kept:
         return Denied(ConsumerGroupDescribeResponse(groups=denied))
@@ -167,12 +157,8 @@ def admit_consumer_group_describe(requester: Requester, request: Any) -> Admissi
 
 def admit_connect_group_describe(requester: Requester, request: Any) -> Admission:
     """DESCRIBE on each group, as for ConsumerGroupDescribe; there are no topics to hide."""
-    kept, refused = divided(
-        request.group_ids, lambda each: requester.may_group(Operation.DESCRIBE, each)
-    )
-    denied = tuple(
-        ConnectGroupDescribeResponseDescribedGroup(group_id=group_id, error_code=_DENIED)
-        for group_id in refused
+    kept, denied = _describable(
+        requester, request.group_ids, ConnectGroupDescribeResponseDescribedGroup
     )
     if not kept:
         return Denied(ConnectGroupDescribeResponse(groups=denied))
@@ -182,6 +168,14 @@ def admit_connect_group_describe(requester: Requester, request: Any) -> Admissio
         return replace(response, groups=(*denied, *response.groups))
 
     return Admitted(replace(request, group_ids=kept), complete)
+
+
+def _describable(
+    requester: Requester, group_ids: Iterable[str], described: type[Any]
+) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """The groups that the requester may describe, and the answers for the others."""
+    kept, refused = divided(group_ids, lambda each: requester.may_group(Operation.DESCRIBE, each))
+    return kept, tuple(described(group_id=each, error_code=_DENIED) for each in refused)
 
 
 def _set_operations(requester: Requester, request: Any, groups: Any) -> None:

@@ -173,28 +173,21 @@ def _offset_fetch(received: RequestReceived, code: ErrorCode, answer: Any) -> Me
 
 
 def _consumer_describe(_received: RequestReceived, code: ErrorCode, answer: Any) -> Message:
-    return ConsumerGroupDescribeResponse(
-        groups=tuple(
-            group
-            if group.error_code in _DECIDED_BEFORE_LOOKUP
-            else ConsumerGroupDescribeResponseDescribedGroup(
-                group_id=group.group_id, error_code=code
-            )
-            for group in answer.groups
-        )
-    )
+    described = ConsumerGroupDescribeResponseDescribedGroup
+    return ConsumerGroupDescribeResponse(groups=_refused_groups(described, code, answer))
 
 
 def _connect_describe(_received: RequestReceived, code: ErrorCode, answer: Any) -> Message:
-    return ConnectGroupDescribeResponse(
-        groups=tuple(
-            group
-            if group.error_code in _DECIDED_BEFORE_LOOKUP
-            else ConnectGroupDescribeResponseDescribedGroup(
-                group_id=group.group_id, error_code=code
-            )
-            for group in answer.groups
-        )
+    described = ConnectGroupDescribeResponseDescribedGroup
+    return ConnectGroupDescribeResponse(groups=_refused_groups(described, code, answer))
+
+
+def _refused_groups(described: type[Any], code: ErrorCode, answer: Any) -> tuple[Any, ...]:
+    return tuple(
+        group
+        if group.error_code in _DECIDED_BEFORE_LOOKUP
+        else described(group_id=group.group_id, error_code=code)
+        for group in answer.groups
     )
 
 
