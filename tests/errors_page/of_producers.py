@@ -33,7 +33,7 @@ _SEND: Final = {
         "at once",
     ),
     Reaction.ABORT_AND_BUMP: Sees(
-        "as ABORT; later records are written in order, with sequence numbers that begin anew",
+        "as ABORT; later records are written in order, with sequence numbers that restart at 0",
         "at once",
     ),
     Reaction.ASK: Sees(

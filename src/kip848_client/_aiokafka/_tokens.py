@@ -57,8 +57,8 @@ class _TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka h
 
 def _failed(what: str, error: Exception) -> Kip848Error:
     return Kip848Error(
-        f"{what} of sasl_oauth_token_provider raised {type(error).__name__}; what it says may hold "
-        "a secret and is not repeated, so let the provider log it"
+        f"{what} of sasl_oauth_token_provider raised {type(error).__name__}; its text is left out, "
+        "because it may contain a secret: log it in the provider"
     )
 
 

@@ -48,9 +48,8 @@ def computed_target(assignor: ConnectAssignor, group: WorkerGroup, memory: objec
 def checked_target(group: WorkerGroup, returned: object) -> Computed:
     """What ``returned`` means for ``group``: all workers, with their items in order.
 
-    Raises ``AssignorFailed`` for what cannot be: another type, workers and items that are not
-    there, an item that two have, or that nobody has and that is not deferred, metadata that cannot
-    be sent.
+    Raises ``AssignorFailed`` if it is invalid: another type, an unknown worker or item, an item
+    at two workers, an item that is neither assigned nor deferred, or metadata that cannot be sent.
     """
     try:
         return _checked(group, returned)

@@ -28,7 +28,7 @@ typedef struct {
     PyObject *key_deserializer; /* or None */
     PyObject *value_deserializer;
     PyObject *refused; /* raises for a Record of bytes and what a deserializer raised */
-    PyObject *odd;     /* raises for a record that is no good: see raise_odd */
+    PyObject *odd;     /* raises for an invalid record: see raise_odd */
     PyObject *broken;  /* raises for a text that says what is wrong with the bytes */
     PyObject *last_timestamp; /* neighbours often share it */
     int64_t last_timestamp_value;
@@ -79,7 +79,7 @@ parse(const Batch *self, const unsigned char *at, Parsed *parsed, const char **w
     return at;
 }
 
-/* FOUND: `end` is where it ends. ODD: there is one, and it is no good. */
+/* FOUND: `end` is where it ends. ODD: it is an invalid record. */
 typedef enum { FOUND, END, ODD, BROKEN } Next;
 
 /* The record before `end` is behind us. */

@@ -59,8 +59,8 @@ failed:
     return NULL;
 }
 
-/* Whether asyncio.CancelledError was raised. Nobody can cancel the task within a deserializer that
- * is not awaited: so it is an error like any other. */
+/* Whether asyncio.CancelledError was raised. Nothing can cancel the task inside a deserializer that
+ * is not awaited, so the record gets this error like any other. */
 static int
 is_cancellation(void)
 {
