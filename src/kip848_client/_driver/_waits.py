@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["ANNOUNCED_AFTER_MS", "Wait", "Waits"]
+__all__ = ["ANNOUNCED_AFTER_MS", "Wait", "Waits", "numbered"]
 
 ANNOUNCED_AFTER_MS: Final = 1_000
 """Shorter waits are not logged."""
@@ -19,9 +19,10 @@ ANNOUNCED_AFTER_MS: Final = 1_000
 
 @dataclass(slots=True)
 class Wait:
-    """One wait: its start, its reason, and the last reason that was logged."""
+    """One wait: its start, its number, its reason, and the last reason that was logged."""
 
     since_ms: int
+    number: int
     why: str
     announced: str | None = None
 
@@ -39,18 +40,20 @@ class Waits:
         return self._due_ms
 
     def look(
-        self, now_ms: int, waits: Mapping[str, str], *, again: bool
+        self, now_ms: int, waits: Mapping[str, tuple[str, int]], *, again: bool
     ) -> tuple[tuple[int, str], ...]:
         """What to log: a level and a line per wait. ``waits`` maps what is waited for to the
-        reason. ``again``: call ``look`` again in a second, even if nothing is waited for now."""
+        reason and a number. Another number is another wait: a producer that commits without a
+        break waits for its coordinator at each look, but never for long. ``again``: call ``look``
+        again in a second, even if nothing is waited for now."""
         lines: list[tuple[int, str]] = []
-        for what in [each for each in self._waits if each not in waits]:
+        for what in [each for each in self._waits if not self._goes_on(each, waits)]:
             wait = self._waits.pop(what)
             if wait.announced is not None:
                 line = f"done waiting for {what} after {_seconds(now_ms, wait)} s"
                 lines.append((logging.INFO, line))
-        for what, why in waits.items():
-            wait = self._waits.setdefault(what, Wait(now_ms, why))
+        for what, (why, number) in waits.items():
+            wait = self._waits.setdefault(what, Wait(now_ms, number, why))
             wait.why = why
             if now_ms - wait.since_ms >= ANNOUNCED_AFTER_MS and wait.announced != why:
                 wait.announced = why
@@ -59,6 +62,9 @@ class Waits:
         again = again or bool(self._waits)
         self._due_ms = now_ms + ANNOUNCED_AFTER_MS if again else None
         return tuple(lines)
+
+    def _goes_on(self, what: str, waits: Mapping[str, tuple[str, int]]) -> bool:
+        return what in waits and waits[what][1] == self._waits[what].number
 
     def problems(self, now_ms: int) -> tuple[str, ...]:
         """The logged waits that have not ended, as sentences."""
@@ -72,6 +78,11 @@ class Waits:
         """The client ends: forget all waits, and log nothing about them."""
         self._waits.clear()
         self._due_ms = None
+
+
+def numbered(waits: Mapping[str, str]) -> dict[str, tuple[str, int]]:
+    """Waits that end before others of the same name begin, for ``look``."""
+    return {what: (why, 0) for what, why in waits.items()}
 
 
 def _seconds(now_ms: int, wait: Wait) -> str:

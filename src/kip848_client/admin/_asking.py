@@ -14,7 +14,7 @@ from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._chance import CHANCE
 from kip848_client._driver._backoff import Backoff
 from kip848_client._driver._loop_watch import LoopWatch
-from kip848_client._driver._waits import Waits
+from kip848_client._driver._waits import Waits, numbered
 from kip848_client._ports import ANY_VERSION, Clock, NotSent, VersionLimits
 from kip848_client._types import TopicPartition
 from kip848_client.admin._failures import named
@@ -146,7 +146,7 @@ class Asking:
         waits = Waits()
 
         def look(what: Mapping[str, str]) -> None:
-            for level, line in waits.look(self._clock.now_ms(), what, again=False):
+            for level, line in waits.look(self._clock.now_ms(), numbered(what), again=False):
                 _log.log(level, "admin: %s", line)
 
         watch = LoopWatch(self._clock, lambda _late_ms: look(found()))

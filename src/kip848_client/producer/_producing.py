@@ -192,7 +192,7 @@ class Producing:
         due = (self.core.deadline_ms, self._waits.due_ms)
         return min((each for each in due if each is not None), default=None)
 
-    def _tell_waits(self, now_ms: int, waits: Mapping[str, str]) -> None:
+    def _tell_waits(self, now_ms: int, waits: Mapping[str, tuple[str, int]]) -> None:
         for level, line in self._waits.look(now_ms, waits, again=self.core.is_busy):
             _log.log(level, "%s", line, extra=self._fields)
 

@@ -198,17 +198,19 @@ class ProducerCore:
         """Whether anything may have to wait."""
         return bool(self._accumulator.unreported or self._topics.waits() or self._identity.waits())
 
-    def waits(self) -> dict[str, str]:
-        """What records and calls are waiting for now, with the reasons."""
+    def waits(self) -> dict[str, tuple[str, int]]:
+        """What records and calls are waiting for now: the reason, and a number that is another one
+        for another wait."""
         found = self._topics.waits() | self._identity.waits()
         for partition in self._sender.leaderless:
             topic, number = partition.tp
             missing = self._topics.missing(topic)
             why = "Metadata: the partition has no leader" if missing is None else str(missing)
-            found[f"the leader of partition {topic}-{number}"] = why
+            found[f"the leader of partition {topic}-{number}"] = (why, 0)
         for tp, each in self._accumulator.partitions.items():
             if each.trouble is not None and not each.is_idle:
-                found.setdefault(f"partition {tp[0]}-{tp[1]} to accept records", each.trouble)
+                # the trouble goes with the first batch that is accepted: it is one wait till then
+                found.setdefault(f"partition {tp[0]}-{tp[1]} to accept records", (each.trouble, 0))
         return found
 
     @property

@@ -74,10 +74,10 @@ class Idempotence:
         if self._is_closing:
             raise LocalProtocolError("the producer is closed; make a new one")
 
-    def waits(self) -> dict[str, str]:
+    def waits(self) -> dict[str, tuple[str, int]]:
         """The producer id, until a broker returns one."""
         if self.who is None and self._is_wanted and self._failures:
-            return {"a producer id": "InitProducerId: no broker has returned one yet"}
+            return {"a producer id": ("InitProducerId: no broker has returned one yet", 0)}
         return {}
 
     def due_ms(self) -> int | None:

@@ -134,8 +134,8 @@ class Identity(Protocol):
         """Nothing is left to be done for a transaction."""
         ...
 
-    def waits(self) -> dict[str, str]:
-        """What is waited for, and why."""
+    def waits(self) -> dict[str, tuple[str, int]]:
+        """What is waited for: the reason, and a number that is another one for another wait."""
         ...
 
     @property

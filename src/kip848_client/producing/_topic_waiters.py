@@ -23,6 +23,10 @@ class TopicWaiters:
         """What is waited for."""
         return self._tickets.keys()
 
+    def oldest(self, topic: str) -> int:
+        """The ticket that has waited longest for this topic, which some ticket waits for."""
+        return next(iter(self._tickets[topic]))
+
     def add(self, ticket: int, topic: str, deadline_ms: int) -> None:
         """One more waits."""
         self._topics[ticket] = topic

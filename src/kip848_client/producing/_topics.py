@@ -176,13 +176,16 @@ class Topics:
             for ticket in self._waiters.take(topic):
                 self._emit(Failed(ticket, error))
 
-    def waits(self) -> dict[str, str]:
-        """What records or calls wait for, and why."""
-        found: dict[str, str] = {}
+    def waits(self) -> dict[str, tuple[str, int]]:
+        """What records or calls wait for: the reason, and the oldest call's ticket."""
+        found: dict[str, tuple[str, int]] = {}
         for topic in self._waiters.topics:
             code, why = self._troubles.get(topic, (0, "no broker has answered yet"))
             hint = f" ({_HINT})" if code else ""
-            found[f"the partitions of topic {topic}"] = f"Metadata: {why}{hint}"
+            found[f"the partitions of topic {topic}"] = (
+                f"Metadata: {why}{hint}",
+                self._waiters.oldest(topic),
+            )
         return found
 
     def _told(self, topic: str) -> Kip848Error:

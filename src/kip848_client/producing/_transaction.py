@@ -200,11 +200,12 @@ class Transactions:
             if not self._txn.end_told and self._state in (State.READY, State.BUMPING):
                 self._is_untold(is_commit=self._txn.is_told_commit)
 
-    def waits(self) -> dict[str, str]:
-        """What calls of the application wait for."""
-        if not self._waiters:
+    def waits(self) -> dict[str, tuple[str, int]]:
+        """What calls of the application wait for: the reason, and the oldest call's ticket."""
+        oldest = self._waiters.oldest
+        if oldest is None:
             return {}
-        return {f"the transaction coordinator of {self._id!r}": self._trouble}
+        return {f"the transaction coordinator of {self._id!r}": (self._trouble, oldest)}
 
     def close(self) -> None:
         """No other transaction begins; the one that is open is aborted, unless its commit was asked

@@ -29,6 +29,11 @@ class Waiters:
         """When the time of the first is over."""
         return min((each for one in self._all for each in one.deadlines_ms()), default=None)
 
+    @property
+    def oldest(self) -> int | None:
+        """The smallest ticket: they are given in order."""
+        return min((each.oldest for each in self._all if each.oldest is not None), default=None)
+
     def forget(self, ticket: int) -> None:
         """This one waits no more."""
         for each in self._all:

@@ -30,6 +30,11 @@ class Waiting:
     def __bool__(self) -> bool:
         return bool(self._deadlines)
 
+    @property
+    def oldest(self) -> int | None:
+        """The ticket that has waited longest."""
+        return next(iter(self._deadlines), None)
+
     def deadlines_ms(self) -> list[int]:
         """When each waits no longer."""
         return list(self._deadlines.values())

@@ -16,7 +16,7 @@ from kip848_client._driver._hooks import call_hook
 from kip848_client._driver._loop_watch import LoopWatch
 from kip848_client._driver._membership import CoordinatorTrouble
 from kip848_client._driver._stepping import Stepping
-from kip848_client._driver._waits import ANNOUNCED_AFTER_MS, Waits
+from kip848_client._driver._waits import ANNOUNCED_AFTER_MS, Waits, numbered
 from kip848_client._ports import Clock
 from kip848_client.connect import AssignorFailed, ConnectAssignor
 from kip848_client.errors import Kip848Error, LocalProtocolError
@@ -243,7 +243,7 @@ class Driving:
         # A coordinator that holds JoinGroup waits for other workers, and its group is at work.
         is_due = silent_ms >= ANNOUNCED_AFTER_MS and (trouble.is_known or not core.is_in_round)
         waits = {"the group coordinator": trouble.why_silent} if is_due else {}
-        for level, line in self._waits.look(now_ms, waits, again=False):
+        for level, line in self._waits.look(now_ms, numbered(waits), again=False):
             self._say(level, line)
 
     def _say(self, level: int, text: str, cause: BaseException | None = None) -> None:

@@ -130,7 +130,8 @@ async def test_a_consumer_whose_tasks_were_cancelled_says_so(
         await get(one)
         assert one.engine._task is not None
         one.engine._task.cancel()
-        await until(lambda: one.engine._task is not None and one.engine._task.done())
+        # the engine hears of the end of its task one turn of the loop after it
+        await until(lambda: one.engine.errors.fatal is not None)
         with pytest.raises(Kip848Error, match="was cancelled from outside"):
             await one.consumer.getone()
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 
-from kip848_client._driver._waits import Waits
+from kip848_client._driver._waits import Waits, numbered
 
 TOPIC = "the partitions of topic t"
 
 
 def lines(waits: Waits, now_ms: int, **found: str) -> list[str]:
-    return [text for _, text in waits.look(now_ms, found, again=False)]
+    return [text for _, text in waits.look(now_ms, numbered(found), again=False)]
 
 
 def test_a_short_wait_is_not_told() -> None:
@@ -52,8 +52,9 @@ def test_each_wait_has_its_own_time() -> None:
 
 def test_a_wait_is_a_warning_and_its_end_is_none() -> None:
     waits = Waits()
-    waits.look(0, {TOPIC: "why"}, again=False)
-    assert [each[0] for each in waits.look(1_000, {TOPIC: "why"}, again=False)] == [logging.WARNING]
+    found = {TOPIC: ("why", 7)}
+    waits.look(0, found, again=False)
+    assert [each[0] for each in waits.look(1_000, found, again=False)] == [logging.WARNING]
     assert [each[0] for each in waits.look(2_000, {}, again=False)] == [logging.INFO]
 
 
@@ -61,3 +62,11 @@ def test_a_busy_client_is_looked_at_again() -> None:
     waits = Waits()
     waits.look(500, {}, again=True)
     assert waits.due_ms == 1_500
+
+
+def test_another_wait_for_the_same_is_not_a_long_one() -> None:
+    waits = Waits()
+    for number in range(5):
+        found = {"the transaction coordinator of 'tx'": ("why", number)}
+        assert waits.look(number * 1_000, found, again=True) == ()
+    assert waits.look(5_000, found, again=True) != ()

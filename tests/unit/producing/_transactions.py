@@ -334,13 +334,17 @@ class Harness:
     def filled(self) -> Harness:
         """And have a record written."""
         self.begun()
+        self.fill()
+        return self
+
+    def fill(self) -> None:
+        """Write a record in the transaction that is open."""
         self.record()
         if self.core.version is V1:
             self.asked(do.AddPartitions)
             self.answer()
         assert self.batches.flying
         self.written()
-        return self
 
     # -- looking back --------------------------------------------------------------------------
 

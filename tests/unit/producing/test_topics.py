@@ -372,7 +372,7 @@ def test_the_core_says_what_is_waited_for() -> None:
     h.advance(300)
     (what,) = h.core.waits()
     assert what == "the partitions of topic u"
-    assert "UNKNOWN_TOPIC_OR_PARTITION" in h.core.waits()[what]
+    assert "UNKNOWN_TOPIC_OR_PARTITION" in h.core.waits()[what][0]
     assert h.core.is_busy
     h.topics["u"] = (tid(2), {0: (1, 0)})
     h.advance(1_000)
@@ -386,7 +386,7 @@ def test_records_whose_topic_is_gone_are_waited_for() -> None:
     h.answer(ErrorCode.UNKNOWN_TOPIC_ID)
     h.advance(1_000)
     assert any("t-" in what for what in h.core.waits())
-    assert any("UNKNOWN_TOPIC" in why for why in h.core.waits().values())
+    assert any("UNKNOWN_TOPIC" in why for why, _ in h.core.waits().values())
 
 
 @pytest.mark.parametrize("event", [ev.EndsSoon(), ev.CloseRequested(99, 60_000)])

@@ -494,3 +494,19 @@ def test_an_abort_that_was_told_and_not_heard_is_told_again(level: int) -> None:
     assert h.is_done(h.abort())
     assert isinstance(h.error(h.abort()), LocalProtocolError), "that one was heard"
     assert h.is_done(h.begin())
+
+
+@levels
+def test_each_commit_is_a_wait_of_its_own(level: int) -> None:
+    h = Harness(level).filled()
+    numbers = set[int]()
+    for _ in range(2):
+        ticket = h.commit()
+        ((_, number),) = h.core.waits().values()
+        numbers.add(number)
+        h.answer()
+        assert h.is_done(ticket)
+        assert h.core.waits() == {}
+        h.begin()
+        h.fill()
+    assert len(numbers) == 2, "or two short waits would be taken for a long one"
