@@ -37,6 +37,14 @@ class ExtensionHook(BuildHookInterface[Any]):
                 build_data["infer_tag"] = True
 
     def _library(self, sources: Path, name: str) -> Path | None:
+        # a missing compiler is fine, a missing source is not: the folder has moved, or an archive
+        # of the sources left it out, and every later wheel would be a slow one
+        if not any(sources.glob("*.c")):
+            raise FileNotFoundError(
+                f"hatch_build.py: no C file in {sources}, so {name} cannot be built. EXTENSIONS "
+                "names the package of each extension; its C files belong in the folder _extension "
+                "of that package"
+            )
         if os.environ.get("KIP848_NO_EXTENSIONS"):
             return None
         try:
