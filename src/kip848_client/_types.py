@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-import uuid
 from typing import Final, NamedTuple, NewType
+from uuid import UUID
 
 __all__ = [
     "JOIN_EPOCH",
@@ -86,6 +86,6 @@ def parse_topic_id(text: str) -> TopicId:
         if len(raw) == 16:
             return TopicId(raw)
     try:
-        return TopicId(uuid.UUID(text).bytes)
+        return TopicId(UUID(text).bytes)
     except ValueError as err:
         raise ValueError(f"not a topic id: {text!r} (base64 or hex of 16 bytes)") from err

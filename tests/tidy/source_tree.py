@@ -19,6 +19,7 @@ __all__ = [
     "imports_of",
     "modules",
     "modules_imported_by",
+    "names_imported_by",
     "product_modules",
 ]
 
@@ -127,6 +128,12 @@ def imports_of(module: Module, *, module_level_only: bool = False) -> tuple[tupl
     return tuple(
         (name, line) for name, _, line in _imports_of(module, module_level_only=module_level_only)
     )
+
+
+@cache
+def names_imported_by(module: Module) -> tuple[tuple[str, int], ...]:
+    """``(dotted name, line)`` of each: ``from uuid import UUID`` is ``uuid.UUID``."""
+    return tuple((whole, line) for _, whole, line in _imports_of(module, module_level_only=False))
 
 
 @cache

@@ -1,111 +1,10 @@
-"""Who may import whom, and what a pure core may not touch (ARCHITECTURE.md, "Layers")."""
+"""Who may import whom (ARCHITECTURE.md, "Layers"). What is pure: ``test_purity.py``."""
 
 from __future__ import annotations
-
-import ast
-from collections.abc import Iterator
 
 import pytest
 
 from tests.tidy.source_tree import Module, imports_of, product_modules
-
-PURE = (
-    "kip848_client._types",
-    "kip848_client._backoff",
-    "kip848_client.errors",
-    "kip848_client.error_codes",
-    "kip848_client.compression",
-    "kip848_client.wire",
-    "kip848_client.assignors",
-    "kip848_client.client_assignors",
-    "kip848_client._computing",
-    "kip848_client.connect",
-    "kip848_client.member",
-    "kip848_client.group",
-    "kip848_client.worker._classic_core",
-    "kip848_client.worker._classic_errors",
-    "kip848_client.worker._classic_heartbeat",
-    "kip848_client.worker._classic_items",
-    "kip848_client.worker._classic_leading",
-    "kip848_client.worker._classic_leave",
-    "kip848_client.worker._classic_membership",
-    "kip848_client.worker._classic_messages",
-    "kip848_client.worker._classic_model",
-    "kip848_client.worker._classic_states",
-    "kip848_client.worker._classic_wire",
-    "kip848_client.worker._commands",
-    "kip848_client.worker._computing",
-    "kip848_client.worker._core",
-    "kip848_client.worker._events",
-    "kip848_client.worker._model",
-    "kip848_client.worker._partitions",
-    "kip848_client.worker._reasons",
-    "kip848_client.worker._scheduled",
-    "kip848_client.worker._wire",
-    "kip848_client.metrics",
-    "kip848_client.serialization",
-    "kip848_client.watching",
-    "kip848_client.history",
-    "kip848_client.recording._members",
-    "kip848_client.cluster",
-    "kip848_client.fetching",
-    "kip848_client.producing",
-    "kip848_client.telemetry._core",
-    "kip848_client.telemetry._ledger",
-    "kip848_client.telemetry._model",
-    "kip848_client.telemetry._names",
-    "kip848_client.telemetry._verdicts",
-    "kip848_client.admin._connect_wire",
-    "kip848_client.admin._group_wire",
-    "kip848_client.admin._model",
-    "kip848_client.admin._movements",
-    "kip848_client.admin._offset_wire",
-    "kip848_client.admin._reset",
-    "kip848_client.admin._rounds",
-    "kip848_client.admin._topic_wire",
-    "kip848_client.exactly_once._book",
-    "kip848_client.exactly_once._commands",
-    "kip848_client.exactly_once._condemned",
-    "kip848_client.exactly_once._core",
-    "kip848_client.exactly_once._events",
-    "kip848_client.exactly_once._model",
-    "kip848_client.exactly_once._verdicts",
-    "kip848_client.spark._decisions",
-    "kip848_client.spark._manifest",
-    "kip848_client.spark._outcome",
-    "kip848_client.spark._ownership",
-    "kip848_client.spark._planning",
-    "kip848_client.spark._ranges",
-    "kip848_client.spark._sharing",
-    "kip848_client.spark._where",
-    "kip848_client.spark._written",
-    "kip848_client.spark.pipeline._causes",
-    "kip848_client.spark.pipeline._guard",
-    "kip848_client.spark.pipeline._status",
-    "kip848_client.offsets._tracker",
-    "kip848_client.offsets._handouts",
-    "kip848_client.offsets._committer",
-    "mock_coordinator.connection",
-    "mock_coordinator.core",
-)
-"""No clock, no I/O, no randomness in here: time is an argument, commands go out."""
-
-IMPURE = frozenset(
-    [
-        "aiokafka",
-        "anyio",
-        "asyncio",
-        "logging",
-        "pydantic",
-        "random",
-        "secrets",
-        "socket",
-        "subprocess",
-        "threading",
-        "time",
-        "transitions",
-    ]
-)
 
 GROUND = (
     "_types",
@@ -113,6 +12,7 @@ GROUND = (
     "error_codes",
     "_shown",
     "_lazy",
+    "_extensions",
     "_extras",
     "_secrets",
     "_visible",
@@ -176,6 +76,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client._shown", ()),
     ("kip848_client._lazy", ()),
     ("kip848_client._version", ()),
+    ("kip848_client._extensions", ()),
     ("kip848_client._extras", ()),
     ("kip848_client._secrets", ("_shown",)),
     ("kip848_client._visible", ()),
@@ -342,80 +243,18 @@ def _sources(*packages: str) -> list[Module]:
     return found
 
 
-def test_a_pure_module_imports_nothing_impure() -> None:
-    for module in _sources(*PURE):
-        for name, line in imports_of(module):
-            top = name.split(".")[0]
-            assert top not in IMPURE, f"{module.path}:{line}: a pure core imports {name}"
-
-
-def test_a_pure_module_calls_nothing_that_differs_between_runs() -> None:
-    for module in _sources(*PURE):
-        banned = {"hash", "id", "open", "print", "input"}
-        for node in ast.walk(module.tree):
-            if not isinstance(node, ast.Call):
-                continue
-            if isinstance(node.func, ast.Name):
-                if module.name.endswith("__main__"):
-                    continue
-                assert node.func.id not in banned, f"{module.path}:{node.lineno}: {node.func.id}()"
-            elif isinstance(node.func, ast.Attribute):
-                assert node.func.attr not in {"uuid4", "uuid1", "now", "utcnow", "urandom"} or (
-                    "clock" in ast.unparse(node.func)
-                ), f"{module.path}:{node.lineno}: {node.func.attr}()"
-
-
-def _set_like(node: ast.expr) -> bool:
-    """Whether the expression is plainly a set: literal, comprehension, set() call, set operator on
-    one of these, or a name annotated so in the same function (see ``_annotated_sets``)."""
-    if isinstance(node, ast.Set | ast.SetComp):
-        return True
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        return node.func.id in {"set", "frozenset"}
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr | ast.Sub):
-        return _set_like(node.left) or _set_like(node.right)
-    return False
-
-
-def _annotated_sets(tree: ast.AST) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.AnnAssign | ast.arg) and node.annotation is not None:
-            text = ast.unparse(node.annotation)
-            target = node.arg if isinstance(node, ast.arg) else ast.unparse(node.target)
-            if text.startswith(("set[", "frozenset[", "AbstractSet[", "Final[frozenset[")):
-                names.add(target.removeprefix("self."))
-    return names
-
-
-def _unsorted_iterations(module: Module) -> Iterator[tuple[int, str]]:
-    for scope in ast.walk(module.tree):
-        if not isinstance(scope, ast.FunctionDef | ast.Module | ast.ClassDef):
-            continue
-        names = _annotated_sets(scope) if isinstance(scope, ast.FunctionDef) else set()
-        for node in ast.walk(scope):
-            iterated: list[ast.expr] = []
-            if isinstance(node, ast.For):
-                iterated = [node.iter]
-            elif isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp):
-                iterated = [generator.iter for generator in node.generators]
-            for expression in iterated:
-                plain = isinstance(expression, ast.Name) and expression.id in names
-                if plain or _set_like(expression):
-                    yield expression.lineno, ast.unparse(expression)
-
-
-ORDER_FREE = ("any(", "all(", "sum(", "max(", "min(", "sorted(", "len(", "set(", "frozenset(")
-
-
-def test_a_pure_module_does_not_depend_on_the_order_of_a_set() -> None:
-    for module in _sources(*PURE):
-        lines = module.text.splitlines()
-        for line, expression in _unsorted_iterations(module):
-            here = lines[line - 1]
-            if any(f"{call}" in here for call in ORDER_FREE):
-                continue  # an order-free reduction, or sorted on the spot
-            raise AssertionError(f"{module.path}:{line}: iterates over a set: {expression}")
+def test_each_entry_names_a_module() -> None:
+    """An entry whose module was renamed would allow or forbid nothing, and say nothing."""
+    of_client = [*GROUND, *(name for _, below in LAYERS for name in below)]
+    of_mock = [name for folder, below in LAYERS_OF_THE_MOCK for name in (folder, *below)]
+    named = {
+        *(f"kip848_client.{name}" for name in of_client),
+        *(f"mock_coordinator.{name}" for name in of_mock),
+        *(package for package, _ in LAYERS),
+        *(importer for importers in ONLY_IMPORTER.values() for importer in importers),
+    }
+    lost = named - {module.name for module in product_modules()}
+    assert not lost, f"there are no modules of these names: {sorted(lost)}"
 
 
 @pytest.mark.parametrize(("package", "below"), LAYERS, ids=[layer[0] for layer in LAYERS])

@@ -1,4 +1,4 @@
-"""Reports waits of more than a second: for what, and why. Pure: time is an argument.
+"""Reports waits of more than a second: for what, and why. Time is an argument.
 
 While its client waits for anything, a driver calls ``look`` about once a second with all waits. A
 wait is reported after a second, when its reason changes, and when it ends.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kip848_client.admin._admin import Admin
+from kip848_client.admin._dates import parse_datetime_ms
 from kip848_client.admin._model import (
     GROUP_STATES,
     GROUP_TYPES,
@@ -37,7 +38,6 @@ from kip848_client.admin._reset import (
     ToOffset,
     ToPlan,
     ToTime,
-    parse_datetime_ms,
     parse_plan,
     written_plan,
 )

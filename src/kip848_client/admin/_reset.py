@@ -12,7 +12,6 @@ import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from kip848_client._shown import shown
@@ -32,7 +31,6 @@ __all__ = [
     "ToPlan",
     "ToTime",
     "new_offsets",
-    "parse_datetime_ms",
     "parse_plan",
     "time_wanted_ms",
     "written_plan",
@@ -161,24 +159,6 @@ def _rule(reset: OffsetReset, known: KnownOffsets) -> Callable[[TopicPartition],
             return by_time
         case ToPlan(offsets):
             return lambda tp: in_the_log(tp, offsets[tp])
-
-
-def parse_datetime_ms(text: str) -> int:
-    """``2026-01-01T00:00:00.000``, with a zone or in UTC, as milliseconds since 1970.
-
-    Raises ``ConfigError``.
-    """
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or "T" not in text:
-        raise ConfigError(
-            f"{text!r} is not a date and time such as 2026-01-01T00:00:00.000 (UTC), or with a zone"
-        )
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0, round(moment.timestamp() * 1000))
 
 
 def parse_plan(text: str, groups: Sequence[str]) -> dict[str, dict[TopicPartition, int]]:

@@ -8,11 +8,11 @@ flexible format, version 0. The versions, reasons and errors of the protocol are
 from __future__ import annotations
 
 import enum
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar, Final, NamedTuple
+from uuid import UUID
 
 from kip848_client._types import TopicPartition
 from kip848_client.wire import decode, encode
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _VERSION: Final = 0
-_NO_HASH: Final = uuid.UUID(int=0)
+_NO_HASH: Final = UUID(int=0)
 
 
 class MemberReason(enum.IntEnum):
@@ -62,13 +62,13 @@ class StreamsMemberMetadata:
     """What a member says. ``topology_hash`` and ``task_lags`` may change only with a reason other
     than ``MemberReason.NONE``."""
 
-    process_id: uuid.UUID
+    process_id: UUID
     """The process, which may have several consumers."""
     user_end_point: bytes = b""
     """Where its state can be asked for."""
     client_tags: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Where it is, for standby tasks elsewhere."""
-    topology_hash: uuid.UUID = _NO_HASH
+    topology_hash: UUID = _NO_HASH
     task_lags: Mapping[TaskId, int] = field(default_factory=lambda: MappingProxyType({}))
     """How many records the state of each task is behind."""
 
@@ -95,10 +95,10 @@ class StreamsMemberMetadata:
         """What ``encode`` wrote. Raises ``WireError`` for anything else."""
         read = decode(_MemberMetadata, _VERSION, raw)
         return cls(
-            uuid.UUID(bytes=read.process_id),
+            UUID(bytes=read.process_id),
             read.user_end_point,
             {each.key: each.value for each in read.client_tags},
-            uuid.UUID(bytes=read.topology_hash),
+            UUID(bytes=read.topology_hash),
             {TaskId(each.subtopology, each.partition): each.lag for each in read.task_lags},
         )
 

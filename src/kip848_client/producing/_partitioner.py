@@ -7,11 +7,12 @@ A C extension computes it where one could be built (see ``hatch_build.py``).
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
+
+from kip848_client._extensions import ALLOWED
 
 __all__ = ["HASHES", "murmur2", "partition_of_key"]
 
@@ -51,7 +52,7 @@ def _hash_of(key: bytes) -> int:
 
 HASHES: Final[dict[bool, Callable[[bytes], int]]] = {False: _hash_of}
 """By whether it is compiled."""
-if not os.environ.get("KIP848_NO_EXTENSIONS"):
+if ALLOWED:
     try:
         from kip848_client.producing._murmur2 import murmur2 as _compiled
     except ImportError:

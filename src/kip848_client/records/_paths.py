@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Final
 
+from kip848_client._extensions import ALLOWED
 from kip848_client.fetching._model import BatchRef, Cursor
 from kip848_client.records._columns import OpenBatch
 from kip848_client.records._list_batch import ListBatch
@@ -18,7 +18,7 @@ _Open = Callable[[bytes, BatchRef, Cursor, Decoding, Payload | None], OpenBatch]
 
 PATHS: Final[dict[bool, _Open]] = {False: ListBatch}
 """By whether it is compiled."""
-if not os.environ.get("KIP848_NO_EXTENSIONS"):
+if ALLOWED:
     try:
         from kip848_client.records._scanned import scanned
     except ImportError:

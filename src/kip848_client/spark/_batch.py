@@ -9,6 +9,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from kip848_client._partition_names import shown
 from kip848_client.errors import ConfigError
+from kip848_client.spark._cores import cores
 from kip848_client.spark._loop import LoopThread
 from kip848_client.spark._ranges import OffsetRange
 from kip848_client.spark._slots import divided
@@ -33,7 +34,7 @@ class BatchReader(DataSourceReader):
             ranges = loop.call(_ranges(self._options), self._options.poll_timeout_ms)
         finally:
             loop.close()
-        return [InputPartition(each) for each in divided(ranges, self._options)]
+        return [InputPartition(each) for each in divided(ranges, self._options, cores())]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Arrow batches of the ranges of one task."""

@@ -1,11 +1,7 @@
-"""The tasks of a batch: who reads which ranges.
-
-Pure, but that it looks how many cores there are.
-"""
+"""The tasks of a batch: who reads which ranges. Pure."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -29,18 +25,17 @@ class TaskRanges:
     options: SourceOptions
 
 
-def divided(ranges: Sequence[OffsetRange], options: SourceOptions) -> list[TaskRanges]:
+def divided(ranges: Sequence[OffsetRange], options: SourceOptions, cores: int) -> list[TaskRanges]:
     """The tasks of a batch."""
-    tasks = packed(ranges, tasks_of(options, ranges), options.longest_task)
+    tasks = packed(ranges, tasks_of(options, ranges, cores), options.longest_task)
     return [TaskRanges(each, options) for each in tasks]
 
 
-def tasks_of(options: SourceOptions, ranges: Sequence[OffsetRange]) -> int:
-    """The option ``tasks``, else as many as this machine has cores: the source cannot ask Spark for
-    its slots. A task costs some 40 ms, so that more tasks than slots only cost time, and so does
+def tasks_of(options: SourceOptions, ranges: Sequence[OffsetRange], cores: int) -> int:
+    """The option ``tasks``, else as many as there are cores: the source cannot ask Spark for its
+    slots. A task costs some 40 ms, so that more tasks than slots only cost time, and so does
     a second one for a batch that has next to nothing."""
     if options.tasks:
         return options.tasks
     total = sum(each.size for each in ranges)
-    cores = len(os.sched_getaffinity(0))
     return max(1, min(len(ranges), cores, -(-total // _SMALLEST_TASK)))

@@ -19,6 +19,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from kip848_client.spark._cores import cores
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._ranges import OffsetRange
 from kip848_client.spark._signals import leave_when_terminated
@@ -85,7 +86,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         del start
         batch = self._run().batch(Manifest.of(end))
         ranges = [OffsetRange(tp, *span) for tp, span in sorted(batch.ranges.items())]
-        return [InputPartition(each) for each in divided(ranges, self._options)]
+        return [InputPartition(each) for each in divided(ranges, self._options, cores())]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Arrow batches of the ranges of one task."""

@@ -5,16 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kip848_client._types import TopicPartition
+from kip848_client.spark._cores import cores
 from kip848_client.spark._options import SourceOptions, source_options
 from kip848_client.spark._ranges import OffsetRange
 from kip848_client.spark._slots import tasks_of
 
 _KAFKA = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "a"}
-
-
-@pytest.fixture(autouse=True)
-def four_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.sched_getaffinity", lambda _process: set(range(4)))
 
 
 def _options(**said: str) -> SourceOptions:
@@ -41,9 +37,17 @@ def _ranges(*sizes: int) -> list[OffsetRange]:
 def test_as_many_as_there_are_cores_partitions_and_records_for(
     sizes: tuple[int, ...], tasks: int
 ) -> None:
-    assert tasks_of(_options(), _ranges(*sizes)) == tasks
+    assert tasks_of(_options(), _ranges(*sizes), 4) == tasks
 
 
 @pytest.mark.parametrize("option", ["tasks", "minPartitions"])
 def test_who_says_how_many_has_so_many(option: str) -> None:
-    assert tasks_of(_options(**{option: "7"}), _ranges(3, 3)) == 7
+    assert tasks_of(_options(**{option: "7"}), _ranges(3, 3), 4) == 7
+
+
+def test_the_cores_are_those_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _process: {2, 3, 5}, raising=False)
+    assert cores() == 3
+    monkeypatch.delattr("os.sched_getaffinity")
+    assert cores() == 8

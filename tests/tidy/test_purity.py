@@ -1,0 +1,313 @@
+"""What a pure core may not touch (ARCHITECTURE.md, "Layers"): no clock, no I/O, no randomness."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.tidy.source_tree import Module, names_imported_by, product_modules
+from tests.tidy.test_layers import GROUND
+
+PURE = (
+    "kip848_client._aiokafka._throttle",
+    "kip848_client._assignor_wire",
+    "kip848_client._backoff",
+    "kip848_client._computing",
+    "kip848_client._driver._recovery",
+    "kip848_client._extras",
+    "kip848_client._heartbeat_wire",
+    "kip848_client._lazy",
+    "kip848_client._offsets_wire",
+    "kip848_client._partition_names",
+    "kip848_client._secrets",
+    "kip848_client._shown",
+    "kip848_client._types",
+    "kip848_client._visible",
+    "kip848_client.admin._connect_wire",
+    "kip848_client.admin._group_wire",
+    "kip848_client.admin._model",
+    "kip848_client.admin._movements",
+    "kip848_client.admin._offset_wire",
+    "kip848_client.admin._reset",
+    "kip848_client.admin._rounds",
+    "kip848_client.admin._topic_wire",
+    "kip848_client.assignors",
+    "kip848_client.cli._cells",
+    "kip848_client.cli._tables",
+    "kip848_client.cli.connect._tally",
+    "kip848_client.cli.demo._tally",
+    "kip848_client.cli.groups._views",
+    "kip848_client.cli.groups._worker_views",
+    "kip848_client.client_assignors",
+    "kip848_client.cluster",
+    "kip848_client.compression",
+    "kip848_client.connect",
+    "kip848_client.error_codes",
+    "kip848_client.errors",
+    "kip848_client.exactly_once._commands",
+    "kip848_client.exactly_once._core",
+    "kip848_client.exactly_once._dead_letters",
+    "kip848_client.exactly_once._events",
+    "kip848_client.exactly_once._model",
+    "kip848_client.exactly_once._overruns",
+    "kip848_client.exactly_once._progress",
+    "kip848_client.exactly_once._unsendable",
+    "kip848_client.exactly_once._verdicts",
+    "kip848_client.fetching",
+    "kip848_client.group",
+    "kip848_client.history",
+    "kip848_client.member",
+    "kip848_client.metrics",
+    "kip848_client.offsets",
+    "kip848_client.producing",
+    "kip848_client.recording._members",
+    "kip848_client.serialization",
+    "kip848_client.spark._decisions",
+    "kip848_client.spark._manifest",
+    "kip848_client.spark._outcome",
+    "kip848_client.spark._ownership",
+    "kip848_client.spark._planning",
+    "kip848_client.spark._ranges",
+    "kip848_client.spark._sharing",
+    "kip848_client.spark._slots",
+    "kip848_client.spark._where",
+    "kip848_client.spark._written",
+    "kip848_client.spark.pipeline._causes",
+    "kip848_client.spark.pipeline._guard",
+    "kip848_client.spark.pipeline._status",
+    "kip848_client.telemetry._core",
+    "kip848_client.telemetry._ledger",
+    "kip848_client.telemetry._model",
+    "kip848_client.telemetry._names",
+    "kip848_client.telemetry._verdicts",
+    "kip848_client.watching",
+    "kip848_client.wire",
+    "kip848_client.worker._classic_core",
+    "kip848_client.worker._classic_errors",
+    "kip848_client.worker._classic_heartbeat",
+    "kip848_client.worker._classic_items",
+    "kip848_client.worker._classic_leading",
+    "kip848_client.worker._classic_leave",
+    "kip848_client.worker._classic_membership",
+    "kip848_client.worker._classic_messages",
+    "kip848_client.worker._classic_model",
+    "kip848_client.worker._classic_states",
+    "kip848_client.worker._classic_wire",
+    "kip848_client.worker._commands",
+    "kip848_client.worker._computing",
+    "kip848_client.worker._core",
+    "kip848_client.worker._events",
+    "kip848_client.worker._model",
+    "kip848_client.worker._partitions",
+    "kip848_client.worker._reasons",
+    "kip848_client.worker._scheduled",
+    "kip848_client.worker._wire",
+    "mock_coordinator.connection",
+    "mock_coordinator.core",
+)
+"""No clock, no I/O, no randomness in here: time is an argument, commands go out."""
+
+IMPURE = frozenset(
+    [
+        "_thread",
+        "aiokafka",
+        "anyio",
+        "asyncio",
+        "concurrent",
+        "contextvars",
+        "datetime",
+        "glob",
+        "http",
+        "logging",
+        "multiprocessing",
+        "os",
+        "pathlib",
+        "pydantic",
+        "queue",
+        "random",
+        "secrets",
+        "select",
+        "selectors",
+        "shutil",
+        "signal",
+        "socket",
+        "ssl",
+        "subprocess",
+        "tempfile",
+        "threading",
+        "time",
+        "transitions",
+        "trio",
+        "urllib",
+        "uuid",
+        "zoneinfo",
+    ]
+)
+
+HARMLESS = frozenset(["os.path.commonprefix", "uuid.UUID"])
+"""Of impure modules: a function of texts, a value. Each has to be imported by its name."""
+
+READS_THE_ENVIRONMENT = {"kip848_client._extensions"}
+"""Once, when it is imported: whether faster ways to the same results may be used."""
+
+BANNED = frozenset(["__import__", "hash", "id", "input", "open", "print"])
+BANNED_METHODS = frozenset(["now", "today", "urandom", "utcnow", "uuid1", "uuid4"])
+
+
+def _pure(modules: Iterable[Module]) -> Iterator[Module]:
+    """Those that are guarded."""
+    return (module for module in modules if module.within(*PURE))
+
+
+def impure_imports(modules: Iterable[Module]) -> list[str]:
+    """Those of pure modules, each with its place."""
+    return [
+        f"{module.path}:{line}: a pure core imports {name}"
+        for module in _pure(modules)
+        for name, line in names_imported_by(module)
+        if name.split(".")[0] in IMPURE and name not in HARMLESS
+    ]
+
+
+def impure_calls(modules: Iterable[Module]) -> list[str]:
+    """Those of pure modules, each with its place."""
+    found: list[str] = []
+    for module in _pure(modules):
+        functions = frozenset() if module.name.endswith("__main__") else BANNED
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                method = called.rpartition(".")[2] if isinstance(node.func, ast.Attribute) else ""
+                if called in functions or (method in BANNED_METHODS and "clock" not in called):
+                    found.append(f"{module.path}:{node.lineno}: a pure core calls {called}()")
+    return found
+
+
+def _planted(name: str, text: str) -> list[Module]:
+    """A module of this name that has this text alone."""
+    return [Module(name, Path("planted.py"), text, ast.parse(text))]
+
+
+def test_each_entry_names_a_module() -> None:
+    """An entry whose module was renamed would guard nothing, and say nothing."""
+    lost = {*PURE} - {module.name for module in product_modules()}
+    assert not lost, f"there are no modules of these names: {sorted(lost)}"
+
+
+def test_no_entry_is_there_twice() -> None:
+    assert len(set(PURE)) == len(PURE)
+    inside = [
+        f"{one} is in {other}" for one in PURE for other in PURE if one.startswith(f"{other}.")
+    ]
+    assert not inside, "\n".join(inside)
+
+
+def test_the_ground_floor_is_pure() -> None:
+    assert {f"kip848_client.{name}" for name in GROUND} - {*PURE} == READS_THE_ENVIRONMENT
+
+
+def test_what_says_that_it_is_pure_is_guarded() -> None:
+    says = re.compile(r"(?:^|[.:;] )[Pp]ure(?:[.:;]|$)")
+    lost = [
+        f"{module.path} says that it is pure, and no entry of PURE covers it"
+        for module in product_modules()
+        if says.search(" ".join((ast.get_docstring(module.tree) or "").split()))
+        and not module.within(*PURE)
+    ]
+    assert not lost, "\n".join(lost)
+
+
+def test_a_pure_module_imports_nothing_impure() -> None:
+    assert not (wrong := impure_imports(product_modules())), "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    "planted", ["import {0}", "from {0} import it", "def f() -> None:\n    import {0}.x as y"]
+)
+def test_an_impure_import_is_seen_in_each_pure_module(planted: str) -> None:
+    """In those below the entries, too."""
+    unseen = [
+        f"{module.name}: {planted.format(name)}"
+        for entry in PURE
+        for module in product_modules()
+        if module.within(entry)
+        for name in IMPURE
+        if len(impure_imports(_planted(module.name, planted.format(name)))) != 1
+    ]
+    assert not unseen, "\n".join(unseen)
+
+
+def test_a_harmless_name_is_no_excuse_for_its_neighbors() -> None:
+    def found(line: str) -> list[str]:
+        return impure_imports(_planted("kip848_client.errors", line))
+
+    assert not found("from uuid import UUID")
+    assert found("from uuid import UUID, uuid4")
+    assert found("import uuid")
+    assert found("from os import path")
+
+
+def test_a_pure_module_calls_nothing_that_differs_between_runs() -> None:
+    assert not (wrong := impure_calls(product_modules())), "\n".join(wrong)
+
+
+@pytest.mark.parametrize("line", ["hash(1)", "open('x')", "a.b.now()", "__import__('time')"])
+def test_an_impure_call_is_seen(line: str) -> None:
+    assert impure_calls(_planted("kip848_client.errors", line))
+
+
+def _set_like(node: ast.expr) -> bool:
+    """Whether the expression is plainly a set: literal, comprehension, set() call, set operator on
+    one of these, or a name annotated so in the same function (see ``_annotated_sets``)."""
+    if isinstance(node, ast.Set | ast.SetComp):
+        return True
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id in {"set", "frozenset"}
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr | ast.Sub):
+        return _set_like(node.left) or _set_like(node.right)
+    return False
+
+
+def _annotated_sets(tree: ast.AST) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AnnAssign | ast.arg) and node.annotation is not None:
+            text = ast.unparse(node.annotation)
+            target = node.arg if isinstance(node, ast.arg) else ast.unparse(node.target)
+            if text.startswith(("set[", "frozenset[", "AbstractSet[", "Final[frozenset[")):
+                names.add(target.removeprefix("self."))
+    return names
+
+
+def _unsorted_iterations(module: Module) -> Iterator[tuple[int, str]]:
+    for scope in ast.walk(module.tree):
+        if not isinstance(scope, ast.FunctionDef | ast.Module | ast.ClassDef):
+            continue
+        names = _annotated_sets(scope) if isinstance(scope, ast.FunctionDef) else set()
+        for node in ast.walk(scope):
+            iterated: list[ast.expr] = []
+            if isinstance(node, ast.For):
+                iterated = [node.iter]
+            elif isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp):
+                iterated = [generator.iter for generator in node.generators]
+            for expression in iterated:
+                plain = isinstance(expression, ast.Name) and expression.id in names
+                if plain or _set_like(expression):
+                    yield expression.lineno, ast.unparse(expression)
+
+
+ORDER_FREE = ("any(", "all(", "sum(", "max(", "min(", "sorted(", "len(", "set(", "frozenset(")
+
+
+def test_a_pure_module_does_not_depend_on_the_order_of_a_set() -> None:
+    for module in _pure(product_modules()):
+        lines = module.text.splitlines()
+        for line, expression in _unsorted_iterations(module):
+            here = lines[line - 1]
+            if any(f"{call}" in here for call in ORDER_FREE):
+                continue  # an order-free reduction, or sorted on the spot
+            raise AssertionError(f"{module.path}:{line}: iterates over a set: {expression}")
