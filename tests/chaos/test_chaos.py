@@ -34,4 +34,5 @@ async def test_a_minute_of_chaos(request: pytest.FixtureRequest, tmp_path: Path)
             report = await chaos(brokers, proxy, tmp_path, seconds=60, seed=1)
     assert report.is_clean, report
     assert all(report.done[each] for each in DONE), report
+    assert report.told["abandoned"], report
     assert report.done["succeeded"] or report.done["taken back"], report

@@ -403,10 +403,11 @@ class Kept(StickyAssignor):
         return super().assign(members, topics)
 
 
-@pytest.mark.everything("a hundred consumers take seconds to start")
+@pytest.mark.everything("forty consumers take seconds to start")
 @pytest.mark.timeout(200)
-async def test_few_partitions_move_when_a_hundred_are_upgraded_one_by_one() -> None:
-    """Also while one fails to compute, and another one takes too long."""
+async def test_few_partitions_move_when_forty_are_upgraded_one_by_one() -> None:
+    """Also while one fails to compute, and another one takes too long. Of a hundred the simulation
+    says the same (``tests.simulation.upgrading``)."""
     quick = FAST | {
         "group.consumer.min.heartbeat.interval.ms": "500",
         "group.consumer.heartbeat.interval.ms": "500",
@@ -414,19 +415,19 @@ async def test_few_partitions_move_when_a_hundred_are_upgraded_one_by_one() -> N
     settings = {"rebalance_callback_timeout_ms": 3_000}
     order: list[Kept] = []
     real = ideal = 0
-    async with MockBroker(topics={"t": 1_000}, config=quick) as broker, Group(broker) as group:
-        for _ in range(10):  # a hundred at once keep the event loop from answering the first
+    async with MockBroker(topics={"t": 400}, config=quick) as broker, Group(broker) as group:
+        for _ in range(4):  # all at once keep the event loop from answering the first
             await asyncio.gather(*(group.join(Kept(1, order), **settings) for _ in range(10)))
-        await broker.wait_for(lambda: _is_shared(group, 1_000, 0), timeout_s=60)
+        await broker.wait_for(lambda: _is_shared(group, 400, 0), timeout_s=60)
         for trouble in ("", "", "raises", "slow"):  # then two can read the newer metadata
             computes = order[-1]  # who computed last is asked first
             computes.trouble = trouble
             before = _owners(group)
             await group.consumers.pop(0).stop()
-            await broker.wait_for(lambda: _is_shared(group, 1_000, 1), timeout_s=60)
+            await broker.wait_for(lambda: _is_shared(group, 400, 1), timeout_s=60)
             left = _owners(group)
             await group.join(Kept(2, order), **settings)
-            await broker.wait_for(lambda: _is_shared(group, 1_000, 0), timeout_s=60)
+            await broker.wait_for(lambda: _is_shared(group, 400, 0), timeout_s=60)
             for old, new in ((before, left), (left, _owners(group))):
                 moved = sum(old[tp] is not who for tp, who in new.items())
                 assert moved <= 10 * 1.1

@@ -11,9 +11,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
+from mock_coordinator.sim import PROBES, draw_options, simulate
 from mock_coordinator.sim.exactly_once.options import draw_process_options
 from mock_coordinator.sim.exactly_once.probes import PROCESS_PROBES
 from mock_coordinator.sim.exactly_once.world import simulate_exactly_once
+from mock_coordinator.sim.fetching.options import draw_fetch_options
+from mock_coordinator.sim.fetching.probes import FETCH_PROBES
+from mock_coordinator.sim.fetching.world import simulate_fetching
 from mock_coordinator.sim.producing.options import draw_produce_options
 from mock_coordinator.sim.producing.probes import PRODUCE_PROBES
 from mock_coordinator.sim.producing.world import simulate_producing
@@ -23,7 +27,7 @@ from mock_coordinator.sim.workers.world import simulate_workers
 
 __all__ = ["few", "missing"]
 
-_SEEDS: Final = 150
+_SEEDS: Final = 200
 
 
 class Played(NamedTuple):
@@ -55,6 +59,14 @@ def few(wanted: Iterable[str], played: Iterable[Played]) -> list[int]:
     return chosen
 
 
+def _group(seed: int) -> Mapping[str, int]:
+    return simulate(draw_options(seed)).probes
+
+
+def _fetch(seed: int) -> Mapping[str, int]:
+    return simulate_fetching(draw_fetch_options(seed)).probes
+
+
 def _produce(seed: int) -> Mapping[str, int]:
     return simulate_producing(draw_produce_options(seed)).probes
 
@@ -77,6 +89,8 @@ def _play(seed: int, world: Callable[[int], Mapping[str, int]]) -> Played:
 def main(arguments: list[str]) -> None:
     """Print the seeds."""
     worlds = {
+        "groups": (_group, PROBES),
+        "fetching": (_fetch, FETCH_PROBES),
         "producing": (_produce, PRODUCE_PROBES),
         "exactly-once": (_process, PROCESS_PROBES),
         "workers": (_work, WORKER_PROBES),

@@ -1,36 +1,52 @@
-"""Hundreds of worlds: faults and a busy workload, then healing; every invariant holds in each."""
+"""Many worlds: faults and a busy workload, then healing; every invariant holds in each."""
 
 from __future__ import annotations
 
-import os
+from typing import Final
 
 import pytest
 
-from mock_coordinator.sim import PROBES, draw_options, with_changes
-from tests.simulation.worlds import CHUNKS, MORE_CHUNKS, PlayedWorlds, failure_of
+from mock_coordinator.sim import PROBES, draw_options, simulate, with_changes
+from tests.simulation.few import missing
+from tests.simulation.worlds import CHUNKS, MORE_CHUNKS, failure_of, seeds_of_chunk
 
-_MORE = pytest.mark.everything("more of the same dice")
-_TWICE_AS_MANY = pytest.mark.everything("it takes twice the seeds of every run")
-
-
-@pytest.fixture(scope="session")
-def worlds(tmp_path_factory: pytest.TempPathFactory) -> PlayedWorlds:
-    base = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        base = base.parent  # each worker has a folder of its own in it
-    return PlayedWorlds(base / "worlds")
+_FEW: Final = (
+    4,
+    11,
+    14,
+    41,
+    42,
+    55,
+    76,
+    91,
+    93,
+    101,
+    106,
+    121,
+    124,
+    143,
+    145,
+    162,
+    166,
+    174,
+    185,
+    198,
+)
+"""They take each rare path: ``python -m tests.simulation.few groups`` chooses them."""
+_MORE: Final = pytest.mark.everything("more of the same dice")
 
 
 @pytest.mark.parametrize(
     "chunk", [*CHUNKS, *(pytest.param(chunk, marks=_MORE) for chunk in MORE_CHUNKS)]
 )
 @pytest.mark.timeout(240)
-def test_every_invariant_holds_and_every_group_comes_to_rest(
-    chunk: int, worlds: PlayedWorlds
-) -> None:
-    for result in worlds.chunk(chunk):
+def test_every_invariant_holds_and_every_group_comes_to_rest(chunk: int) -> None:
+    results = [simulate(draw_options(seed)) for seed in seeds_of_chunk(chunk)]
+    for result in results:
         assert result.lines > 0
         assert result.virtual_ms > result.options.safety_ms
+    assert len({result.digest for result in results}) == len(results)
+    assert sum(result.records for result in results) > 1_000
 
 
 def test_a_position_that_a_reset_chose_need_not_be_committed() -> None:
@@ -40,19 +56,17 @@ def test_a_position_that_a_reset_chose_need_not_be_committed() -> None:
     assert failure_of(with_changes(draw_options(669), changes | often)) is None
 
 
-@_TWICE_AS_MANY
-@pytest.mark.timeout(600)
-def test_the_seeds_reach_every_rare_path(worlds: PlayedWorlds) -> None:
+@pytest.mark.everything("it takes more seeds than every run")
+@pytest.mark.timeout(300)
+def test_a_few_seeds_reach_every_rare_path() -> None:
     """A path that no seed takes is not tested by any of them."""
-    reached = {name for result in worlds.varied() for name, count in result.probes.items() if count}
-    assert reached == set(PROBES)
+    found = [simulate(draw_options(seed)).probes for seed in _FEW]
+    assert missing(PROBES, found) == set(), "python -m tests.simulation.few groups"
 
 
-@_TWICE_AS_MANY
-@pytest.mark.timeout(600)
-def test_the_seeds_differ_in_what_they_try(worlds: PlayedWorlds) -> None:
-    results = worlds.varied()
-    assert {result.options.profile for result in results} == {"4.0", "4.1", "4.2", "4.3", "4.4"}
-    assert any(result.options.codec for result in results)
-    assert len({result.digest for result in results}) == len(results)
-    assert sum(result.records for result in results) > 100_000
+def test_the_seeds_differ_in_what_they_try() -> None:
+    drawn = [
+        draw_options(seed) for chunk in (*CHUNKS, *MORE_CHUNKS) for seed in seeds_of_chunk(chunk)
+    ]
+    assert {options.profile for options in drawn} == {"4.0", "4.1", "4.2", "4.3", "4.4"}
+    assert {options.codec for options in drawn} == {True, False}

@@ -17,11 +17,23 @@ from tests.situations.secured import Secured
 from tests.situations.situation import Situation
 from tests.torture.brokers import NODES, Brokers, mock_brokers, real_brokers
 
-__all__ = ["BY_NAME", "CALM", "HARMFUL", "LONG", "SERVERS", "play_all", "play_rights", "running"]
+__all__ = [
+    "BY_NAME",
+    "CALM",
+    "HARMFUL",
+    "LONG",
+    "OF_NAMES",
+    "SERVERS",
+    "play_all",
+    "play_rights",
+    "play_these",
+    "running",
+]
 
-SERVERS: Final = ("mock", "4.0.2", "4.4.0")
+SERVERS: Final = ("mock", "4.4.0")
+"""Those that tests play everything on; ``python -m tests.long`` adds all other releases."""
 BY_NAME: Final = ("4.0.2",)
-"""Which of them take offsets by the names of topics alone."""
+"""The releases that take offsets by the names of topics alone."""
 
 
 class Play(Protocol):
@@ -62,6 +74,17 @@ RIGHTS: Final[tuple[Play, ...]] = (rights.the_right_to_the_topic, rights.the_rig
 def running(server: str) -> AbstractAsyncContextManager[Brokers]:
     """Three brokers for the length of a block. Raises what ``RealCluster`` raises."""
     return mock_brokers("4.4") if server == "mock" else real_brokers(server)
+
+
+OF_NAMES: Final[tuple[Play, ...]] = (topics.created_again,)
+"""What comes out differently where offsets are taken by the names of topics alone."""
+
+
+async def play_these(server: str, brokers: Brokers, plays: tuple[Play, ...]) -> list[str]:
+    """Play these, which leave brokers alone; else as ``play_all``."""
+    async with Admin(bootstrap_servers=brokers.bootstrap) as admin:
+        stage = Stage(brokers.bootstrap, admin, len(NODES), server in BY_NAME)
+        return _told(await asyncio.gather(*(stage.play(each) for each in plays)))
 
 
 async def play_all(

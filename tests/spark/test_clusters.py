@@ -17,10 +17,8 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("is_local", [True, False], ids=["local-cluster", "standalone"])
-def test_an_executor_is_killed_and_each_record_is_there_once(
-    tmp_path: Path, is_local: bool
-) -> None:
-    """``python -m tests.spark.clusters --kills 10`` does it more often."""
-    verdict = asyncio.run(run(tmp_path, 1, 0, is_local=is_local))
+def test_a_worker_is_killed_and_each_record_is_there_once(tmp_path: Path) -> None:
+    """``python -m tests.spark.clusters --kills 10`` does it more often, and with ``--local`` to the
+    executors of ``local-cluster``; ``python -m tests.long`` does both."""
+    verdict = asyncio.run(run(tmp_path, 1, 0, is_local=False))
     assert verdict.is_good, verdict

@@ -1,4 +1,5 @@
-"""Exactly once under torture, for a short while; ``python -m tests.torture`` does it for longer."""
+"""Exactly once under torture, for a short while, on the bundled brokers. ``tests/chaos`` does the
+same to Apache Kafka, and ``python -m tests.long`` does it for longer."""
 
 from __future__ import annotations
 
@@ -7,8 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests.support.pytest_kafka import chosen_versions, skip_without_kafka
-from tests.torture.brokers import mock_brokers, real_brokers
+from tests.torture.brokers import mock_brokers
 from tests.torture.judge import judged
 from tests.torture.roles import Role
 from tests.torture.run import Report, torture
@@ -56,14 +56,3 @@ def check(report: Report) -> None:
 async def test_the_bundled_brokers(tmp_path: Path) -> None:
     async with mock_brokers("4.4") as brokers:
         check(await torture(Role.BY_HAND, brokers, tmp_path, seconds=24, seed=1))
-
-
-@pytest.mark.asyncio
-@pytest.mark.real_kafka
-async def test_apache_kafka(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    diaries = tmp_path / "diaries"
-    diaries.mkdir()
-    newest = chosen_versions(request.config)[-1]
-    with skip_without_kafka():
-        async with real_brokers(newest) as brokers:
-            check(await torture(Role.PROCESSOR, brokers, diaries, seconds=36, seed=2))
