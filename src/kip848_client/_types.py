@@ -22,6 +22,7 @@ __all__ = [
     "TopicId",
     "TopicIdPartition",
     "TopicPartition",
+    "Wait",
     "format_topic_id",
     "parse_topic_id",
 ]
@@ -66,6 +67,14 @@ class GroupMetadata(NamedTuple):
     member_epoch: int
     member_id: str
     group_instance_id: str | None
+
+
+class Wait(NamedTuple):
+    """Something that a client waits for, as its core tells it beside the name of what that is. One
+    for the same with another start is another wait."""
+
+    why: str
+    since_ms: int
 
 
 def format_topic_id(topic_id: bytes) -> str:

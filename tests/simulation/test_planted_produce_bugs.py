@@ -357,8 +357,9 @@ BUGS: Final = (
             Plant(
                 Transactions,
                 "_abort",
-                "self._waiters.aborts.add(event)",
-                "self._waiters.aborts.add(type(event)(event.ticket, event.deadline_ms + 5_000))",
+                "self._waiters.aborts.add(now_ms, event)",
+                "self._waiters.aborts.add("
+                "now_ms, type(event)(event.ticket, event.deadline_ms + 5_000))",
             ),
         ),
         {**_V2, **_LOSSY, "abort": "0.5", "stop_every_ms": "3000", "brokers": "1"},

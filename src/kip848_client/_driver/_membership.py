@@ -27,12 +27,11 @@ from kip848_client.member import (
     HeartbeatFailed,
     HeartbeatLost,
     HeartbeatOutcome,
-    HeartbeatRefused,
     LossReason,
     SendHeartbeat,
 )
 
-__all__ = ["CoordinatorTrouble", "ask_for_coordinator", "ask_heartbeat", "new_member_id"]
+__all__ = ["ask_for_coordinator", "ask_heartbeat", "new_member_id"]
 
 _log = logging.getLogger("kip848_client")
 
@@ -45,27 +44,6 @@ def new_member_id() -> MemberId:
     return MemberId(base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii"))
 
 
-class CoordinatorTrouble:
-    """Why the coordinator does not do its work, as far as a broker or the network said."""
-
-    def __init__(self) -> None:
-        self._said = ""
-
-    def hear(self, why: str) -> None:
-        """The newest request failed, and why. Empty: it did not fail."""
-        self._said = why
-
-    @property
-    def is_known(self) -> bool:
-        """Whether there is a reason."""
-        return bool(self._said)
-
-    @property
-    def why_silent(self) -> str:
-        """The reason, for people."""
-        return self._said or "it has not answered"
-
-
 async def ask_heartbeat(
     transport: Transport,
     command: SendHeartbeat,
@@ -73,29 +51,23 @@ async def ask_heartbeat(
     versions: VersionLimits,
     outcome: Callable[[Any], HeartbeatOutcome],
     unsupported: Callable[[UnsupportedVersion], Kip848Error],
-    heard: Callable[[str], None],
 ) -> HeartbeatAnswered | HeartbeatLost | HeartbeatFailed:
     """A heartbeat, to the coordinator that is known. ``unsupported`` makes the error for a broker
-    without the protocol. ``heard`` gets the reason of a failure, empty after success."""
+    without the protocol."""
     attempt, timeout_ms = command.attempt, command.timeout_ms
     try:
         answer = await transport.coordinator(request, versions=versions, timeout_ms=timeout_ms)
     except UnsupportedVersion as err:
         return HeartbeatFailed(attempt, unsupported(err))
     except RequestTimedOut as err:
-        heard(str(err))
-        return HeartbeatLost(attempt, LossReason.TIMED_OUT)
+        return HeartbeatLost(attempt, LossReason.TIMED_OUT, str(err))
     except (ConnectionBroken, ProtocolError) as err:
-        heard(str(err))
-        return HeartbeatLost(attempt, LossReason.DISCONNECTED)
+        return HeartbeatLost(attempt, LossReason.DISCONNECTED, str(err))
     except TransportError as err:
-        heard(str(err))
-        return HeartbeatLost(attempt, LossReason.NOT_SENT)
+        return HeartbeatLost(attempt, LossReason.NOT_SENT, str(err))
     except BrokerError as err:
         return HeartbeatFailed(attempt, err)
-    found = outcome(answer)
-    heard(f"the heartbeat was refused: {found.name}" if isinstance(found, HeartbeatRefused) else "")
-    return HeartbeatAnswered(attempt, found)
+    return HeartbeatAnswered(attempt, outcome(answer))
 
 
 async def ask_for_coordinator(
@@ -104,18 +76,15 @@ async def ask_for_coordinator(
     unsupported: Callable[[UnsupportedVersion], Kip848Error],
     group_id: str,
     fields: Mapping[str, object],
-    heard: Callable[[str], None],
 ) -> CoordinatorFound | CoordinatorLookupFailed:
-    """FindCoordinator, to any broker. ``heard`` gets the reason of a failure."""
+    """FindCoordinator, to any broker."""
     try:
         await transport.find_coordinator()
     except BrokerError as err:
-        heard(str(err))
         return CoordinatorLookupFailed(command.lookup, err)
     except UnsupportedVersion as err:
         return CoordinatorLookupFailed(command.lookup, unsupported(err))
     except Kip848Error as err:
-        heard(str(err))
         _log.debug("group %s: no coordinator: %s", group_id, err, extra=dict(fields))
-        return CoordinatorLookupFailed(command.lookup)
+        return CoordinatorLookupFailed(command.lookup, why=str(err))
     return CoordinatorFound(command.lookup)

@@ -11,19 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["ANNOUNCED_AFTER_MS", "Wait", "Waits", "numbered"]
+from kip848_client._types import Wait
+
+__all__ = ["ANNOUNCED_AFTER_MS", "Waits"]
 
 ANNOUNCED_AFTER_MS: Final = 1_000
 """Shorter waits are not logged."""
 
 
 @dataclass(slots=True)
-class Wait:
-    """One wait: its start, its number, its reason, and the last reason that was logged."""
+class _Told:
+    """A wait that goes on, and the last reason that was logged."""
 
-    since_ms: int
-    number: int
-    why: str
+    wait: Wait
     announced: str | None = None
 
 
@@ -31,7 +31,7 @@ class Waits:
     """All waits of one client."""
 
     def __init__(self) -> None:
-        self._waits: dict[str, Wait] = {}
+        self._waits: dict[str, _Told] = {}
         self._due_ms: int | None = None
 
     @property
@@ -40,38 +40,38 @@ class Waits:
         return self._due_ms
 
     def look(
-        self, now_ms: int, waits: Mapping[str, tuple[str, int]], *, again: bool
+        self, now_ms: int, waits: Mapping[str, Wait], *, again: bool
     ) -> tuple[tuple[int, str], ...]:
-        """What to log: a level and a line per wait. ``waits`` maps what is waited for to the
-        reason and a number. Another number is another wait: a producer that commits without a
-        break waits for its coordinator at each look, but never for long. ``again``: call ``look``
-        again in a second, even if nothing is waited for now."""
+        """What to log: a level and a line per wait. ``waits`` has all that goes on. Another start
+        is another wait: a producer that commits without a break waits for its coordinator at each
+        look, but never for long. ``again``: call ``look`` again in a second, even if nothing is
+        waited for now."""
         lines: list[tuple[int, str]] = []
         for what in [each for each in self._waits if not self._goes_on(each, waits)]:
-            wait = self._waits.pop(what)
-            if wait.announced is not None:
-                line = f"done waiting for {what} after {_seconds(now_ms, wait)} s"
+            told = self._waits.pop(what)
+            if told.announced is not None:
+                line = f"done waiting for {what} after {_seconds(now_ms, told.wait)} s"
                 lines.append((logging.INFO, line))
-        for what, (why, number) in waits.items():
-            wait = self._waits.setdefault(what, Wait(now_ms, number, why))
-            wait.why = why
-            if now_ms - wait.since_ms >= ANNOUNCED_AFTER_MS and wait.announced != why:
-                wait.announced = why
-                line = f"waiting for {what} for {_seconds(now_ms, wait)} s: {why}"
-                lines.append((logging.WARNING, line))
+        for what, wait in waits.items():
+            told = self._waits.setdefault(what, _Told(wait))
+            told.wait = wait
+            is_due = now_ms - wait.since_ms >= ANNOUNCED_AFTER_MS
+            if is_due and told.announced != wait.why:
+                told.announced = wait.why
+                lines.append((logging.WARNING, _sentence(now_ms, what, wait)))
         again = again or bool(self._waits)
         self._due_ms = now_ms + ANNOUNCED_AFTER_MS if again else None
         return tuple(lines)
 
-    def _goes_on(self, what: str, waits: Mapping[str, tuple[str, int]]) -> bool:
-        return what in waits and waits[what][1] == self._waits[what].number
+    def _goes_on(self, what: str, waits: Mapping[str, Wait]) -> bool:
+        return what in waits and waits[what].since_ms == self._waits[what].wait.since_ms
 
     def problems(self, now_ms: int) -> tuple[str, ...]:
         """The logged waits that have not ended, as sentences."""
         return tuple(
-            f"waiting for {what} for {_seconds(now_ms, wait)} s: {wait.why}"
-            for what, wait in self._waits.items()
-            if wait.announced is not None
+            _sentence(now_ms, what, told.wait)
+            for what, told in self._waits.items()
+            if told.announced is not None
         )
 
     def over(self) -> None:
@@ -80,9 +80,8 @@ class Waits:
         self._due_ms = None
 
 
-def numbered(waits: Mapping[str, str]) -> dict[str, tuple[str, int]]:
-    """Waits that end before others of the same name begin, for ``look``."""
-    return {what: (why, 0) for what, why in waits.items()}
+def _sentence(now_ms: int, what: str, wait: Wait) -> str:
+    return f"waiting for {what} for {_seconds(now_ms, wait)} s: {wait.why}"
 
 
 def _seconds(now_ms: int, wait: Wait) -> str:

@@ -14,9 +14,9 @@ from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._chance import CHANCE
 from kip848_client._driver._backoff import Backoff
 from kip848_client._driver._loop_watch import LoopWatch
-from kip848_client._driver._waits import Waits, numbered
+from kip848_client._driver._waits import Waits
 from kip848_client._ports import ANY_VERSION, Clock, NotSent, VersionLimits
-from kip848_client._types import TopicPartition
+from kip848_client._types import TopicPartition, Wait
 from kip848_client.admin._failures import named
 from kip848_client.admin._model import Node
 from kip848_client.admin._rounds import ANYONE, OutOfTime, Refusal, Rounds
@@ -143,10 +143,11 @@ class Asking:
     @contextmanager
     def _telling(self, found: Callable[[], Mapping[str, str]]) -> Generator[None]:
         """Log what a call waits for, for more than a second: ``found`` gives the reasons."""
-        waits = Waits()
+        waits, since_ms = Waits(), self._clock.now_ms()
 
-        def look(what: Mapping[str, str]) -> None:
-            for level, line in waits.look(self._clock.now_ms(), numbered(what), again=False):
+        def look(reasons: Mapping[str, str]) -> None:
+            still = {what: Wait(why, since_ms) for what, why in reasons.items()}
+            for level, line in waits.look(self._clock.now_ms(), still, again=False):
                 _log.log(level, "admin: %s", line)
 
         watch = LoopWatch(self._clock, lambda _late_ms: look(found()))

@@ -18,7 +18,6 @@ from kip848_client._assignor_wire import (
     with_racks,
 )
 from kip848_client._driver._membership import (
-    CoordinatorTrouble,
     ask_for_coordinator,
     ask_heartbeat,
 )
@@ -96,14 +95,8 @@ class GroupRequests:
         self._topics = topics
         self._unsupported = unsupported
         self._offers_assignors = offers_assignors
-        self._trouble = CoordinatorTrouble()
         self._fields: Final = {**(fields or {"group_id": group_id}), "member_id": member_id}
         """What each line of the log says beside its text."""
-
-    @property
-    def why_silent(self) -> str:
-        """Why the coordinator has not answered, as far as anybody has said."""
-        return self._trouble.why_silent
 
     def forget_coordinator(self) -> None:
         """The next request to the coordinator looks it up again."""
@@ -119,7 +112,6 @@ class GroupRequests:
             HEARTBEAT_VERSIONS,
             partial(heartbeat_outcome, offers_assignors=self._offers_assignors),
             self._unsupported,
-            self._trouble.hear,
         )
 
     async def find_coordinator(self, command: FindCoordinator) -> Input:
@@ -130,7 +122,6 @@ class GroupRequests:
             self._unsupported,
             self.group_id,
             self._fields,
-            self._trouble.hear,
         )
 
     async def resolve(self, command: ResolveTopics) -> Input:

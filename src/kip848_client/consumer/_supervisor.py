@@ -20,7 +20,7 @@ from kip848_client._assignor_wire import topic_partitions
 from kip848_client._driver._hooks import call_hook
 from kip848_client._driver._loop_watch import LoopWatch
 from kip848_client._driver._stepping import Stepping
-from kip848_client._driver._waits import ANNOUNCED_AFTER_MS, Waits, numbered
+from kip848_client._driver._waits import Waits
 from kip848_client._partition_names import listed
 from kip848_client._ports import Clock
 from kip848_client._types import GroupMetadata, TopicId, TopicPartition
@@ -387,12 +387,7 @@ class Supervisor:
         self._watch.blocked(late_ms, silent_ms)
 
     def _tell_waits(self) -> None:
-        now_ms = self._clock.now_ms()
-        silent_ms = self.member.snapshot(now_ms).coordinator_silent_ms
-        waits = dict(self._core.waits)
-        if silent_ms >= ANNOUNCED_AFTER_MS:
-            waits["the group coordinator"] = self._requests.why_silent
-        for level, line in self._waits.look(now_ms, numbered(waits), again=False):
+        for level, line in self._waits.look(self._clock.now_ms(), self._core.waits, again=False):
             self._log.say(level, line)
 
     def problems(self) -> tuple[str, ...]:

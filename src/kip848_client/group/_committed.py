@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client._partition_names import listed
-from kip848_client._types import TopicPartition
+from kip848_client._types import TopicPartition, Wait
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import BrokerError, Kip848Error, RequestTimedOut, broker_error
 from kip848_client.group._commands import (
@@ -40,6 +40,7 @@ _NOTHING_COMMITTED: Final = -1
 class _Lookup:
     ticket: int
     partitions: tuple[TopicPartition, ...]
+    since_ms: int
     deadline_ms: int
     attempt: int | None = None
     """The number of the request that is open."""
@@ -77,13 +78,16 @@ class CommittedLookups:
         waiting = [each.retry_ms for each in self._lookups if each.attempt is None]
         return min(waiting, default=None)
 
-    def waits(self) -> dict[str, str]:
+    def waits(self) -> dict[str, Wait]:
         """Why look-ups are not over, by what they are of: the oldest one of each reason, since
         those with the same reason most often wait for the same."""
-        found: dict[str, str] = {}
+        found: dict[str, Wait] = {}
+        reasons: set[str] = set()
         for each in self._lookups:
-            if each.last not in found.values():
-                found[f"the committed offsets of {listed(each.partitions)}"] = each.last
+            if each.last not in reasons:
+                reasons.add(each.last)
+                what = f"the committed offsets of {listed(each.partitions)}"
+                found[what] = Wait(each.last, each.since_ms)
         return found
 
     def note_epoch(self, now_ms: int, member_epoch: int | None) -> None:
@@ -94,7 +98,7 @@ class CommittedLookups:
 
     def ask(self, now_ms: int, event: CommittedAsked) -> None:
         """A new look-up."""
-        lookup = _Lookup(event.ticket, event.partitions, event.deadline_ms, retry_ms=now_ms)
+        lookup = _Lookup(event.ticket, event.partitions, now_ms, event.deadline_ms, retry_ms=now_ms)
         self._lookups.append(lookup)
 
     def send_due(self, now_ms: int) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from kip848_client._computing import ComputingSettings
-from kip848_client._types import TopicId, TopicPartition
+from kip848_client._types import TopicId, TopicPartition, Wait
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError
 from kip848_client.group._commands import FlushDone, Output, PollWanted
@@ -193,9 +193,9 @@ class GroupCore:
         return self._committer.open_tickets
 
     @property
-    def waits(self) -> Mapping[str, str]:
-        """The look-ups of committed offsets that are open: what of, and why."""
-        return self._lookups.waits()
+    def waits(self) -> Mapping[str, Wait]:
+        """What is waited for: committed offsets, and the coordinator."""
+        return self._lookups.waits() | dict(self.member.snapshot().waits)
 
     @property
     def listener_is_idle(self) -> bool:

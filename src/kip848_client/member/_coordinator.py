@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kip848_client._backoff import backoff_ms
+from kip848_client._types import Wait
 from kip848_client.errors import CoordinatorUnavailable
 from kip848_client.member._commands import (
     Command,
@@ -20,8 +21,14 @@ from kip848_client.member._commands import (
     ForgetCoordinator,
     Report,
 )
-from kip848_client.member._events import CoordinatorFound, CoordinatorLookupFailed
-from kip848_client.member._model import MemberSettings, Severity
+from kip848_client.member._events import (
+    CoordinatorFound,
+    CoordinatorLookupFailed,
+    HeartbeatAnswered,
+    HeartbeatFailed,
+    HeartbeatLost,
+)
+from kip848_client.member._model import HeartbeatRefused, MemberSettings, Severity
 
 __all__ = ["CoordinatorLink"]
 
@@ -42,6 +49,8 @@ class CoordinatorLink:
         self._retry_ms = 0
         self._open = False
         self._silent_since_ms: int | None = None
+        self._why_silent = ""
+        """What a broker or the network said of it; empty for nothing."""
         self._report_ms = 0
         self._reported = False
         self.known = False
@@ -69,6 +78,7 @@ class CoordinatorLink:
             self._failures = 0
             self._retry_ms = 0
             return True
+        self.failed(event.why if event.error is None else str(event.error))
         settings = self._settings
         self._retry_ms = now_ms + backoff_ms(
             self._failures, settings.retry_backoff_ms, settings.retry_backoff_max_ms, self._jitter
@@ -96,6 +106,17 @@ class CoordinatorLink:
             self._silent_since_ms = now_ms
             self._report_ms = now_ms + self._settings.unreachable_after_ms
 
+    def failed(self, why: str) -> None:
+        """A request to it, or looking it up, failed for a reason that is not its work."""
+        self._why_silent = why
+
+    def took(self, event: HeartbeatAnswered | HeartbeatLost | HeartbeatFailed) -> None:
+        """A heartbeat ended; if it failed, this keeps the reason until ``heard``."""
+        if isinstance(event, HeartbeatLost):
+            self.failed(event.why)
+        elif isinstance(event, HeartbeatAnswered) and isinstance(event.outcome, HeartbeatRefused):
+            self.failed(f"the heartbeat was refused: {event.outcome.name}")
+
     def heard(self, now_ms: int) -> None:
         """It answered."""
         silent_ms = self.silent_ms(now_ms) if self._reported else None
@@ -108,7 +129,20 @@ class CoordinatorLink:
     def stop_expecting_answers(self) -> None:
         """Nothing is expected of it any more."""
         self._silent_since_ms = None
+        self._why_silent = ""
         self._reported = False
+
+    @property
+    def is_in_trouble(self) -> bool:
+        """Whether somebody has said why it does not answer."""
+        return bool(self._why_silent)
+
+    def waits(self) -> dict[str, Wait]:
+        """The answer that it owes, by what it is of; empty while it owes none."""
+        if self._silent_since_ms is None:
+            return {}
+        why = self._why_silent or "it has not answered"
+        return {"the group coordinator": Wait(why, self._silent_since_ms)}
 
     def silent_ms(self, now_ms: int) -> int:
         """For how long it has owed an answer."""

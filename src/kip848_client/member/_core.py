@@ -461,6 +461,7 @@ class MemberCore:
     def _on_heartbeat(
         self, event: ev.HeartbeatAnswered | ev.HeartbeatLost | ev.HeartbeatFailed
     ) -> None:
+        self._link.took(event)
         if self._leave is not None and self._leave.owns(event.attempt):
             result = self._leave.answered(self._now, event)
             if not isinstance(result, LeaveAgain):
@@ -487,8 +488,7 @@ class MemberCore:
     def _on_no_answer(self, reason: LossReason) -> None:
         self._fields.forget()
         self._clock.failed(self._now)
-        if reason is not LossReason.NOT_SENT:
-            self._instance.may_be_ours = True
+        self._instance.may_be_ours |= reason is not LossReason.NOT_SENT
         self._lose_coordinator(f"heartbeat {reason.value}")  # one not sent: a broker may be gone
 
     def _on_accepted(self, sent: OpenHeartbeat, accepted: HeartbeatAccepted) -> None:

@@ -109,11 +109,12 @@ class CoordinatorFound(Event):
 class CoordinatorLookupFailed(Event):
     """Answer to ``FindCoordinator``: not found. It is retried with a backoff in any case.
 
-    ``error`` says why; ``None`` when no broker answered.
+    ``error`` says why; ``None`` when no broker answered, and ``why`` then says what happened.
     """
 
     lookup: int
     error: Kip848Error | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,8 @@ class HeartbeatLost(Event):
 
     attempt: int
     reason: LossReason
+    why: str = ""
+    """For people."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ be run against a simulation that has no bytes at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from kip848_client._types import MemberId, TopicId, TopicIdPartition, TopicPartition
+from kip848_client._types import MemberId, TopicId, TopicIdPartition, TopicPartition, Wait
 from kip848_client.error_codes import error_name, is_retriable
 from kip848_client.member._states import MemberState
 
@@ -249,6 +249,8 @@ class MemberSnapshot:
     coordinator_known: bool
     coordinator_silent_ms: int
     """Since when no heartbeat was answered without an error, while one is wanted; else 0."""
+    waits: Mapping[str, Wait]
+    """The same as a wait for the coordinator, with the reason."""
     poll_age_ms: int | None
     """Since when the application has not polled: 0 while it polls, ``None`` before it ever did."""
     heartbeat_interval_ms: int

@@ -40,6 +40,7 @@ def take_snapshot(
         unresolved=assignment.unresolved(),
         coordinator_known=link.known,
         coordinator_silent_ms=link.silent_ms(now_ms),
+        waits=link.waits(),
         poll_age_ms=application.poll_age_ms(now_ms),
         heartbeat_interval_ms=clock.interval_ms,
         consecutive_failures=clock.failures,

@@ -16,6 +16,7 @@ from kip848_client._driver._stepping import Stepping
 from kip848_client._driver._topics import TopicDirectory
 from kip848_client._driver._waits import Waits
 from kip848_client._ports import Clock
+from kip848_client._types import Wait
 from kip848_client.cluster import LearnLeaders
 from kip848_client.errors import Kip848Error
 from kip848_client.producer._deliveries import Deliveries, Receipts
@@ -192,7 +193,7 @@ class Producing:
         due = (self.core.deadline_ms, self._waits.due_ms)
         return min((each for each in due if each is not None), default=None)
 
-    def _tell_waits(self, now_ms: int, waits: Mapping[str, tuple[str, int]]) -> None:
+    def _tell_waits(self, now_ms: int, waits: Mapping[str, Wait]) -> None:
         for level, line in self._waits.look(now_ms, waits, again=self.core.is_busy):
             _log.log(level, "%s", line, extra=self._fields)
 

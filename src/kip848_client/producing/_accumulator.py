@@ -151,6 +151,8 @@ class Accumulator:
             held_bytes=held_bytes,
         )
         batch.records = 1
+        if partition.is_idle:
+            partition.trouble_since_ms = now_ms  # what waited before is over
         partition.open = self.open[tp] = batch
         self.held_bytes += held_bytes
         self._roots[number] = 1

@@ -172,7 +172,7 @@ class Answers:
         if batch.is_over:  # nobody waits for it, and nobody knows of it
             self._hole(partition, batch)
             return
-        partition.trouble, partition.trouble_code = why, code
+        partition.fail(now_ms, why, code)
         partition.wait_again(batch)
         # what else was on its way comes back with the same trouble: that does not count again
         if not at_once and partition.rest_until_ms <= now_ms:
@@ -210,7 +210,7 @@ class Answers:
         elif batch.doubt:
             # an earlier try may have written it, and the broker may have forgotten that: later
             # batches may tell, or have told
-            partition.trouble, partition.trouble_code = why, said.error_code
+            partition.fail(now_ms, why, said.error_code)
             partition.unsettled.append(batch)
             partition.sequences.suspended = True
         else:

@@ -25,7 +25,7 @@ from typing import Final
 
 from kip848_client._backoff import Jitter
 from kip848_client._partition_names import shown
-from kip848_client._types import TopicPartition
+from kip848_client._types import TopicPartition, Wait
 from kip848_client.cluster import (
     ClusterChanged,
     ClusterEvent,
@@ -198,19 +198,19 @@ class ProducerCore:
         """Whether anything may have to wait."""
         return bool(self._accumulator.unreported or self._topics.waits() or self._identity.waits())
 
-    def waits(self) -> dict[str, tuple[str, int]]:
-        """What records and calls are waiting for now: the reason, and a number that is another one
-        for another wait."""
+    def waits(self) -> dict[str, Wait]:
+        """What records and calls are waiting for now."""
         found = self._topics.waits() | self._identity.waits()
-        for partition in self._sender.leaderless:
+        for partition, since_ms in self._sender.leaderless.items():
             topic, number = partition.tp
             missing = self._topics.missing(topic)
             why = "Metadata: the partition has no leader" if missing is None else str(missing)
-            found[f"the leader of partition {topic}-{number}"] = (why, 0)
+            found[f"the leader of partition {topic}-{number}"] = Wait(why, since_ms)
         for tp, each in self._accumulator.partitions.items():
             if each.trouble is not None and not each.is_idle:
                 # the trouble goes with the first batch that is accepted: it is one wait till then
-                found.setdefault(f"partition {tp[0]}-{tp[1]} to accept records", (each.trouble, 0))
+                wait = Wait(each.trouble, each.trouble_since_ms)
+                found.setdefault(f"partition {tp[0]}-{tp[1]} to accept records", wait)
         return found
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kip848_client._backoff import Jitter, backoff_ms
-from kip848_client._types import TopicPartition
+from kip848_client._types import TopicPartition, Wait
 from kip848_client.errors import Kip848Error, LocalProtocolError
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
@@ -74,7 +74,7 @@ class Idempotence:
         if self._is_closing:
             raise LocalProtocolError("the producer is closed; make a new one")
 
-    def waits(self) -> dict[str, tuple[str, int]]:
+    def waits(self) -> dict[str, Wait]:
         """The producer id, until a broker returns one."""
         if self.who is None and self._is_wanted and self._failures:
             return {"a producer id": ("InitProducerId: no broker has returned one yet", 0)}

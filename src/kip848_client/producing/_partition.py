@@ -32,6 +32,7 @@ class Partition:
         "tp",
         "trouble",
         "trouble_code",
+        "trouble_since_ms",
         "unsettled",
         "waiting",
     )
@@ -63,6 +64,8 @@ class Partition:
         self.trouble: str | None = None
         self.trouble_code: int | None = None
         """Why the newest try failed."""
+        self.trouble_since_ms = 0
+        """Since when tries have failed, while records wait."""
         self.ready_at = NO_NODE
         """The broker that it waits for its turn at."""
 
@@ -91,6 +94,12 @@ class Partition:
         if any(each.order < order for each in self.flying):
             return False
         return not self.waiting or self.waiting[0].order >= order
+
+    def fail(self, now_ms: int, why: str, code: int | None) -> None:
+        """A try to send a batch failed."""
+        if self.trouble is None:
+            self.trouble_since_ms = now_ms
+        self.trouble, self.trouble_code = why, code
 
     def heal(self) -> None:
         """A broker took a batch."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from kip848_client._types import TopicPartition
+from kip848_client._types import TopicPartition, Wait
 from kip848_client.errors import Kip848Error
 from kip848_client.producing._errors import Reaction
 from kip848_client.producing._events import Event
@@ -134,8 +134,8 @@ class Identity(Protocol):
         """Nothing is left to be done for a transaction."""
         ...
 
-    def waits(self) -> dict[str, tuple[str, int]]:
-        """What is waited for: the reason, and a number that is another one for another wait."""
+    def waits(self) -> dict[str, Wait]:
+        """What is waited for."""
         ...
 
     @property

@@ -12,7 +12,7 @@ and only to one broker: what follows a batch that failed would be refused anyhow
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final
@@ -84,7 +84,7 @@ class Sender:
             self._at_once = min(self._at_once, _REMEMBERED_MAX)
         self._open: dict[int, OpenProduce] = {}
         self._number = 0
-        self._leaderless: dict[Partition, None] = {}
+        self._leaderless: dict[Partition, int] = {}
         self._held: dict[Partition, None] = {}
         """Partitions that the transaction does not have yet, or that wait for another producer id
         or epoch."""
@@ -95,8 +95,8 @@ class Sender:
     # -- looking -----------------------------------------------------------------------------
 
     @property
-    def leaderless(self) -> Iterable[Partition]:
-        """Partitions whose next batch waits for a leader."""
+    def leaderless(self) -> Mapping[Partition, int]:
+        """Partitions whose next batch waits for a leader, with the time since when."""
         return self._leaderless
 
     @property
@@ -140,7 +140,7 @@ class Sender:
                     partition.alarm_ms = partition.rest_until_ms
                     heappush(self._resting, (partition.alarm_ms, tp))
             else:
-                at = self._leader(partition)
+                at = self._leader(now_ms, partition)
         if partition.ready_at != at:
             if partition.ready_at != NO_NODE:
                 self.nodes[partition.ready_at].ready.pop(tp, None)
@@ -159,11 +159,11 @@ class Sender:
         is_known = sequences.acknowledged == sequences.producer.number
         return is_known and not partition.failures and len(flying) < self._at_once
 
-    def _leader(self, partition: Partition) -> int:
+    def _leader(self, now_ms: int, partition: Partition) -> int:
         topic = partition.tp[0]
         leader = self._leaders.leader_of(partition.tp)
         if leader is None:
-            self._leaderless[partition] = None
+            self._leaderless.setdefault(partition, now_ms)
             self._want_leaders(topic, f"no leader of {shown(partition.tp)} is known")
             return NO_NODE
         if partition.flying and partition.flying_to != leader[0]:
@@ -190,8 +190,10 @@ class Sender:
     def place_leaderless(self, now_ms: int) -> None:
         """Metadata was told; leaders that it did not tell are wanted again."""
         leaderless, self._leaderless = self._leaderless, {}
-        for partition in leaderless:
+        for partition, since_ms in leaderless.items():
             self.place(now_ms, partition)
+            if partition in self._leaderless:
+                self._leaderless[partition] = since_ms
 
     def place_all(self, now_ms: int) -> None:
         """Nothing that was known of leaders holds any more."""

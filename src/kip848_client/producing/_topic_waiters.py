@@ -14,7 +14,8 @@ class TopicWaiters:
 
     def __init__(self) -> None:
         self._topics: dict[int, str] = {}
-        self._tickets: dict[str, dict[int, None]] = {}
+        self._tickets: dict[str, dict[int, int]] = {}
+        """With the time since which each waits."""
         self._deadlines: list[tuple[int, int]] = []
         """A heap, with some that wait no longer."""
 
@@ -23,14 +24,14 @@ class TopicWaiters:
         """What is waited for."""
         return self._tickets.keys()
 
-    def oldest(self, topic: str) -> int:
-        """The ticket that has waited longest for this topic, which some ticket waits for."""
-        return next(iter(self._tickets[topic]))
+    def since_ms(self, topic: str) -> int:
+        """Since when the oldest ticket has waited for this topic, which some ticket waits for."""
+        return next(iter(self._tickets[topic].values()))
 
-    def add(self, ticket: int, topic: str, deadline_ms: int) -> None:
+    def add(self, now_ms: int, ticket: int, topic: str, deadline_ms: int) -> None:
         """One more waits."""
         self._topics[ticket] = topic
-        self._tickets.setdefault(topic, {})[ticket] = None
+        self._tickets.setdefault(topic, {})[ticket] = now_ms
         heappush(self._deadlines, (deadline_ms, ticket))
 
     def forget(self, ticket: int) -> None:

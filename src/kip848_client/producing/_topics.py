@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from kip848_client._types import ZERO_TOPIC_ID, TopicPartition
+from kip848_client._types import ZERO_TOPIC_ID, TopicPartition, Wait
 from kip848_client.cluster import NO_NODE, Leaders, MetadataQuestions, TopicLeaders
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import BrokerError, Kip848Error, RequestTimedOut, broker_error
@@ -76,7 +76,7 @@ class Topics:
         if event.topic in self.routes and not event.anew:
             self._emit(Done(event.ticket))
             return
-        self._waiters.add(event.ticket, event.topic, event.deadline_ms)
+        self._waiters.add(now_ms, event.ticket, event.topic, event.deadline_ms)
         self._ask(event.topic)
 
     def wait_ended(self, ticket: int) -> None:
@@ -176,15 +176,14 @@ class Topics:
             for ticket in self._waiters.take(topic):
                 self._emit(Failed(ticket, error))
 
-    def waits(self) -> dict[str, tuple[str, int]]:
-        """What records or calls wait for: the reason, and the oldest call's ticket."""
-        found: dict[str, tuple[str, int]] = {}
+    def waits(self) -> dict[str, Wait]:
+        """What records or calls wait for, since the oldest one."""
+        found: dict[str, Wait] = {}
         for topic in self._waiters.topics:
             code, why = self._troubles.get(topic, (0, "no broker has answered yet"))
             hint = f" ({_HINT})" if code else ""
-            found[f"the partitions of topic {topic}"] = (
-                f"Metadata: {why}{hint}",
-                self._waiters.oldest(topic),
+            found[f"the partitions of topic {topic}"] = Wait(
+                f"Metadata: {why}{hint}", self._waiters.since_ms(topic)
             )
         return found
 

@@ -27,7 +27,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kip848_client._backoff import Jitter
-from kip848_client._types import TopicPartition
+from kip848_client._types import TopicPartition, Wait
 from kip848_client.errors import (
     Kip848Error,
     ProducerFailed,
@@ -166,9 +166,9 @@ class Transactions:
         """Take an event in, if it is about transactions; returns whether it was."""
         match event:
             case ev.StartRequested():
-                self._start(event)
+                self._start(now_ms, event)
             case ev.BeginRequested():
-                self._begin(event)
+                self._begin(now_ms, event)
             case ev.OffsetsAdded():
                 self._add_offsets(now_ms, event)
             case ev.Refused():
@@ -177,7 +177,7 @@ class Transactions:
             case ev.CommitRequested():
                 self._commit(now_ms, event)
             case ev.AbortRequested():
-                self._abort(event)
+                self._abort(now_ms, event)
             case ev.TransactionVersionLearnt():
                 self._level = event.level
             case ev.CoordinatorFound() | ev.CoordinatorNotFound():
@@ -200,12 +200,13 @@ class Transactions:
             if not self._txn.end_told and self._state in (State.READY, State.BUMPING):
                 self._is_untold(is_commit=self._txn.is_told_commit)
 
-    def waits(self) -> dict[str, tuple[str, int]]:
-        """What calls of the application wait for: the reason, and the oldest call's ticket."""
-        oldest = self._waiters.oldest
-        if oldest is None:
+    def waits(self) -> dict[str, Wait]:
+        """What calls of the application wait for, since the oldest one."""
+        since_ms = self._waiters.since_ms
+        if since_ms is None:
             return {}
-        return {f"the transaction coordinator of {self._id!r}": (self._trouble, oldest)}
+        what = f"the transaction coordinator of {self._id!r}"
+        return {what: Wait(self._trouble, since_ms)}
 
     def close(self) -> None:
         """No other transaction begins; the one that is open is aborted, unless its commit was asked
@@ -222,7 +223,7 @@ class Transactions:
         self._waiters.aborts.fail(why)
         self._drop(aborted(self._id, why))
 
-    def _start(self, event: ev.StartRequested) -> None:
+    def _start(self, now_ms: int, event: ev.StartRequested) -> None:
         if self._fatal is not None:
             self._emit(do.Failed(event.ticket, self._told_fatal()))
         elif self._is_closing:
@@ -231,9 +232,9 @@ class Transactions:
             self._emit(do.Done(event.ticket))
         else:
             self._is_wanted = True
-            self._waiters.starts.add(event)
+            self._waiters.starts.add(now_ms, event)
 
-    def _begin(self, event: ev.BeginRequested) -> None:
+    def _begin(self, now_ms: int, event: ev.BeginRequested) -> None:
         cell = TABLE[self._state][Trigger.BEGIN]
         error = self._forbidden(cell, Trigger.BEGIN)
         if self._is_closing and error is None:
@@ -242,7 +243,7 @@ class Transactions:
             self._emit(do.Failed(event.ticket, error))
             return
         self._is_wanted = True
-        self._waiters.begins.add(event)
+        self._waiters.begins.add(now_ms, event)
         self._begin_next()
 
     def _begin_next(self) -> None:
@@ -282,7 +283,7 @@ class Transactions:
             self._txn.end_told, self._txn.is_told_commit = {event.ticket}, True
             self._emit(do.Done(event.ticket))
             return
-        self._waiters.commits.add(event)
+        self._waiters.commits.add(now_ms, event)
         if is_settling:
             return
         self._limit_ms = max(event.deadline_ms, self._limit_ms or 0)
@@ -291,7 +292,7 @@ class Transactions:
         if cell.verdict is Verdict.GO:
             self._apply(Trigger.COMMIT)
 
-    def _abort(self, event: ev.AbortRequested) -> None:
+    def _abort(self, now_ms: int, event: ev.AbortRequested) -> None:
         cell = TABLE[self._state][Trigger.ABORT]
         error = None if self._txn.is_abort_untold else self._forbidden(cell, Trigger.ABORT)
         if error is not None:
@@ -300,7 +301,7 @@ class Transactions:
             self._txn.is_abort_untold = False
             self._emit(do.Done(event.ticket))
         else:
-            self._waiters.aborts.add(event)
+            self._waiters.aborts.add(now_ms, event)
             if cell.verdict is Verdict.GO:
                 self._begin_abort()
 

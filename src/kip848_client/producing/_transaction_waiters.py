@@ -30,9 +30,9 @@ class Waiters:
         return min((each for one in self._all for each in one.deadlines_ms()), default=None)
 
     @property
-    def oldest(self) -> int | None:
-        """The smallest ticket: they are given in order."""
-        return min((each.oldest for each in self._all if each.oldest is not None), default=None)
+    def since_ms(self) -> int | None:
+        """Since when the oldest ticket has waited."""
+        return min((each.since_ms for each in self._all if each.since_ms is not None), default=None)
 
     def forget(self, ticket: int) -> None:
         """This one waits no more."""

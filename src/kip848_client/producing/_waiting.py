@@ -25,51 +25,52 @@ class Waiting:
 
     def __init__(self, emit: Callable[[Command], None]) -> None:
         self._emit = emit
-        self._deadlines: dict[int, int] = {}
+        self._tickets: dict[int, tuple[int, int]] = {}
+        """Until when each waits, and since when."""
 
     def __bool__(self) -> bool:
-        return bool(self._deadlines)
+        return bool(self._tickets)
 
     @property
-    def oldest(self) -> int | None:
-        """The ticket that has waited longest."""
-        return next(iter(self._deadlines), None)
+    def since_ms(self) -> int | None:
+        """Since when the oldest ticket has waited."""
+        return next((since_ms for _, since_ms in self._tickets.values()), None)
 
     def deadlines_ms(self) -> list[int]:
         """When each waits no longer."""
-        return list(self._deadlines.values())
+        return [deadline_ms for deadline_ms, _ in self._tickets.values()]
 
-    def add(self, event: _Asked) -> None:
+    def add(self, now_ms: int, event: _Asked) -> None:
         """One more."""
-        self._deadlines[event.ticket] = event.deadline_ms
+        self._tickets[event.ticket] = event.deadline_ms, now_ms
 
     def forget(self, ticket: int) -> None:
         """It waits no more."""
-        self._deadlines.pop(ticket, None)
+        self._tickets.pop(ticket, None)
 
     def first_done(self) -> None:
         """What the oldest has waited for is done."""
-        ticket = next(iter(self._deadlines))
-        del self._deadlines[ticket]
+        ticket = next(iter(self._tickets))
+        del self._tickets[ticket]
         self._emit(Done(ticket))
 
     def done(self) -> set[int]:
         """It is done for all; returns their tickets."""
-        tickets = set(self._deadlines)
-        for ticket in self._deadlines:
+        tickets = set(self._tickets)
+        for ticket in self._tickets:
             self._emit(Done(ticket))
-        self._deadlines.clear()
+        self._tickets.clear()
         return tickets
 
     def fail(self, error: Kip848Error) -> None:
         """It will not be."""
-        for ticket in self._deadlines:
+        for ticket in self._tickets:
             self._emit(Failed(ticket, error))
-        self._deadlines.clear()
+        self._tickets.clear()
 
     def overdue(self, now_ms: int, error: Callable[[], Kip848Error]) -> None:
         """Those whose time is over get this error."""
-        for ticket, deadline_ms in tuple(self._deadlines.items()):
+        for ticket, (deadline_ms, _) in tuple(self._tickets.items()):
             if deadline_ms <= now_ms:
-                del self._deadlines[ticket]
+                del self._tickets[ticket]
                 self._emit(Failed(ticket, error()))

@@ -343,6 +343,7 @@ class ClassicWorkerCore(ClassicMembership):
             self._on_leave_answer(answer)
 
     def _on_waited(self, answer: ms.ClassicAnswer) -> None:
+        self._hear(answer)
         match answer:
             case ms.Joined() if self._state is ClassicState.JOINING:
                 self._link.heard(self._now)
@@ -351,7 +352,6 @@ class ClassicWorkerCore(ClassicMembership):
                 self._link.heard(self._now)
                 self._on_synced(answer.assignment)
             case ms.RequestRefused():
-                self._hear(answer)
                 self._on_refused(answer)
             case ms.RequestFailed():
                 self._fail(answer.error)

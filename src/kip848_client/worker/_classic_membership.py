@@ -4,10 +4,11 @@ out, leaving. ``_classic_core`` adds the rounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from kip848_client._backoff import backoff_ms
+from kip848_client._types import Wait
 from kip848_client.connect import ConnectProtocol, WorkerAssignment
 from kip848_client.errors import Kip848Error, LocalProtocolError
 from kip848_client.member import (
@@ -114,14 +115,11 @@ class ClassicMembership:
         return self._said.leader_url
 
     @property
-    def is_in_round(self) -> bool:
-        """Whether the coordinator has a JoinGroup or SyncGroup, which it holds until the other
-        workers have sent theirs."""
-        return self._asking is not None
-
-    def coordinator_silent_ms(self, now_ms: int) -> int:
-        """For how long the coordinator has owed an answer; 0 when it owes none."""
-        return self._link.silent_ms(now_ms)
+    def waits(self) -> Mapping[str, Wait]:
+        """What is waited for: the coordinator. One that holds a JoinGroup or SyncGroup until the
+        other workers have sent theirs does its work."""
+        is_in_round = self._asking is not None and not self._link.is_in_trouble
+        return {} if is_in_round else self._link.waits()
 
     def remaining_delay_ms(self, now_ms: int) -> int:
         """What is left of the delay that the newest assignment announced; 0 for none."""
@@ -181,12 +179,12 @@ class ClassicMembership:
 
     def _on_heartbeat(self, answer: ms.ClassicAnswer) -> None:
         self._beat.answered()
+        self._hear(answer)
         match answer:
             case ms.HeartbeatTaken():
                 self._link.heard(self._now)
                 self._beat.taken()
             case ms.RequestRefused():
-                self._hear(answer)
                 self._on_heartbeat_refused(answer)
             case ms.RequestFailed():
                 self._fail(answer.error)
@@ -194,10 +192,17 @@ class ClassicMembership:
                 self._beat.failed(self._now)
                 self._lose_coordinator("a heartbeat was not answered")
 
-    def _hear(self, refused: ms.RequestRefused) -> None:
+    def _hear(self, answer: ms.ClassicAnswer) -> None:
         """A coordinator that does its work has answered; else it goes on owing an answer."""
-        if is_at_work(refused.code):
-            self._link.heard(self._now)
+        match answer:
+            case ms.RequestRefused() if is_at_work(answer.code):
+                self._link.heard(self._now)
+            case ms.RequestRefused():
+                self._link.failed(str(classic_error(answer.api, answer.code)))
+            case ms.RequestLost():
+                self._link.failed(answer.why)
+            case _:
+                pass
 
     def _on_heartbeat_refused(self, refused: ms.RequestRefused) -> None:
         error = classic_error(refused.api, refused.code)
@@ -341,6 +346,7 @@ class ClassicMembership:
         return True
 
     def _on_leave_answer(self, answer: ms.ClassicAnswer) -> None:
+        self._hear(answer)
         match answer:
             case ms.RequestFailed():
                 self._end_leave(answer.error)

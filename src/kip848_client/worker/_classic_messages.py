@@ -134,6 +134,8 @@ class RequestLost(ClassicAnswer):
     """There is no answer, and a retry may help."""
 
     reason: LossReason
+    why: str = ""
+    """For people."""
 
 
 @dataclass(frozen=True, slots=True)

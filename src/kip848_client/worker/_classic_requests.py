@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
-from kip848_client._driver._membership import CoordinatorTrouble, ask_for_coordinator
+from kip848_client._driver._membership import ask_for_coordinator
 from kip848_client._ports import ConnectionBroken, WaitingTransport
 from kip848_client._types import GroupId
 from kip848_client.errors import (
@@ -17,13 +16,11 @@ from kip848_client.errors import (
     UnsupportedVersion,
 )
 from kip848_client.member import Event, FindCoordinator, LossReason
-from kip848_client.worker._classic_errors import classic_error, is_at_work
 from kip848_client.worker._classic_messages import (
     ClassicAnswer,
     ClassicRequest,
     RequestFailed,
     RequestLost,
-    RequestRefused,
     WaitingRequest,
 )
 from kip848_client.worker._classic_wire import VERSIONS, classic_answer, classic_request
@@ -40,7 +37,6 @@ class ClassicRequests:
         self._group_id = group_id
         self._transport = transport
         self._fields = fields
-        self.trouble: Final = CoordinatorTrouble()
 
     def forget_coordinator(self) -> None:
         """The next request to the coordinator looks it up again."""
@@ -49,7 +45,7 @@ class ClassicRequests:
     async def find_coordinator(self, command: FindCoordinator) -> Event:
         """FindCoordinator, to any broker."""
         return await ask_for_coordinator(
-            self._transport, command, _itself, self._group_id, self._fields, self.trouble.hear
+            self._transport, command, _itself, self._group_id, self._fields
         )
 
     async def ask(self, command: ClassicRequest) -> ClassicAnswer:
@@ -62,24 +58,16 @@ class ClassicRequests:
             versions, timeout_ms = VERSIONS[type(command)], command.timeout_ms
             answer = await send(request, versions=versions, timeout_ms=timeout_ms)
         except RequestTimedOut as err:
-            self.trouble.hear(str(err))
-            return RequestLost(attempt, LossReason.TIMED_OUT)
+            return RequestLost(attempt, LossReason.TIMED_OUT, str(err))
         except UnsupportedVersion as err:
             return RequestFailed(attempt, err)
         except (ConnectionBroken, ProtocolError) as err:
-            self.trouble.hear(str(err))
-            return RequestLost(attempt, LossReason.DISCONNECTED)
+            return RequestLost(attempt, LossReason.DISCONNECTED, str(err))
         except TransportError as err:
-            self.trouble.hear(str(err))
-            return RequestLost(attempt, LossReason.NOT_SENT)
+            return RequestLost(attempt, LossReason.NOT_SENT, str(err))
         except BrokerError as err:
             return RequestFailed(attempt, err)
-        found = classic_answer(command, answer)
-        if isinstance(found, RequestRefused) and not is_at_work(found.code):
-            self.trouble.hear(str(classic_error(found.api, found.code)))
-        else:
-            self.trouble.hear("")
-        return found
+        return classic_answer(command, answer)
 
 
 def _itself(err: UnsupportedVersion) -> Kip848Error:

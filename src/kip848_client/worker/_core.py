@@ -19,11 +19,11 @@ the names that it has for them (``_partitions``), and adds what is a worker's ow
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from kip848_client._backoff import backoff_ms
-from kip848_client._types import MemberId
+from kip848_client._types import MemberId, Wait
 from kip848_client.connect import NewWorkerAssignment, RebalanceReason, WorkerAssignment
 from kip848_client.errors import LocalProtocolError, WireError
 from kip848_client.member import (
@@ -161,14 +161,9 @@ class WorkerCore:
         return self._said.leader_url
 
     @property
-    def is_in_round(self) -> bool:
-        """Whether the coordinator holds a request until other workers have sent theirs; never in
-        this protocol."""
-        return False
-
-    def coordinator_silent_ms(self, now_ms: int) -> int:
-        """For how long the coordinator has owed an answer; 0 when it owes none."""
-        return self._member.snapshot(now_ms).coordinator_silent_ms
+    def waits(self) -> Mapping[str, Wait]:
+        """What is waited for: the coordinator."""
+        return self._member.snapshot().waits
 
     def remaining_delay_ms(self, now_ms: int) -> int:
         """What is left of the delay that the newest assignment announced; 0 for none."""

@@ -14,9 +14,8 @@ from typing import Any, Final, Protocol
 from kip848_client._driver._assignor_runs import AssignorRun
 from kip848_client._driver._hooks import call_hook
 from kip848_client._driver._loop_watch import LoopWatch
-from kip848_client._driver._membership import CoordinatorTrouble
 from kip848_client._driver._stepping import Stepping
-from kip848_client._driver._waits import ANNOUNCED_AFTER_MS, Waits, numbered
+from kip848_client._driver._waits import Waits
 from kip848_client._ports import Clock
 from kip848_client.connect import AssignorFailed, ConnectAssignor
 from kip848_client.errors import Kip848Error, LocalProtocolError
@@ -62,11 +61,6 @@ class Requests(Protocol):
 
     def forget_coordinator(self) -> None:
         """The next request to the coordinator looks it up again."""
-        ...
-
-    @property
-    def trouble(self) -> CoordinatorTrouble:
-        """Why the coordinator does not do its work."""
         ...
 
     async def find_coordinator(self, command: FindCoordinator) -> Event:
@@ -238,12 +232,7 @@ class Driving:
         self._say(level, str(report.error), cause=report.error.__cause__)
 
     def _tell_waits(self) -> None:
-        now_ms, core, trouble = self._clock.now_ms(), self.core, self._requests.trouble
-        silent_ms = core.coordinator_silent_ms(now_ms)
-        # A coordinator that holds JoinGroup waits for other workers, and its group is at work.
-        is_due = silent_ms >= ANNOUNCED_AFTER_MS and (trouble.is_known or not core.is_in_round)
-        waits = {"the group coordinator": trouble.why_silent} if is_due else {}
-        for level, line in self._waits.look(now_ms, numbered(waits), again=False):
+        for level, line in self._waits.look(self._clock.now_ms(), self.core.waits, again=False):
             self._say(level, line)
 
     def _say(self, level: int, text: str, cause: BaseException | None = None) -> None:

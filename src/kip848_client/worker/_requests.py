@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kip848_client._driver._membership import (
-    CoordinatorTrouble,
     ask_for_coordinator,
     ask_heartbeat,
 )
@@ -63,7 +62,6 @@ class WorkerRequests:
         self._member_id = member_id
         self._transport = transport
         self._fields = fields
-        self.trouble: Final = CoordinatorTrouble()
 
     def forget_coordinator(self) -> None:
         """The next request to the coordinator looks it up again."""
@@ -91,7 +89,6 @@ class WorkerRequests:
             _HEARTBEAT_VERSIONS,
             heartbeat_outcome,
             self._unsupported,
-            self.trouble.hear,
         )
 
     async def find_coordinator(self, command: FindCoordinator) -> Event:
@@ -102,7 +99,6 @@ class WorkerRequests:
             self._unsupported,
             self._group_id,
             self._fields,
-            self.trouble.hear,
         )
 
     async def prepare(self, command: PrepareTarget) -> WorkerEvent:

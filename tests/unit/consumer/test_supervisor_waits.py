@@ -1,16 +1,19 @@
-"""A look-up of committed offsets that takes long is told, once; in virtual time."""
+"""What takes long is told, once, with the time since it began; in virtual time."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
 
 from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import RequestTimedOut
+from kip848_client.member import Subscribed
 from kip848_client.wire.messages.offset_fetch import OffsetFetchResponse, OffsetFetchResponseGroup
 from tests.support.virtual_loop import run_virtually
-from tests.unit.consumer.test_supervisor import TP, SupervisorHarness, found, running
+from tests.unit.consumer.test_supervisor import TP, SupervisorHarness, accepted, found, running
 
 STEP_MS = 100
 WHAT = "the committed offsets of t-0"
@@ -60,3 +63,29 @@ def test_committed_offsets_that_come_at_once(caplog: pytest.LogCaptureFixture) -
 
     assert run_virtually(main) == ()
     assert not [each for each in caplog.messages if WHAT in each]
+
+
+@pytest.mark.parametrize("passed_s", [0.2, 0.9])
+def test_a_coordinator_that_does_not_answer(
+    passed_s: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each time is told as it was: the look once a second may come at any time after the start."""
+
+    async def main() -> tuple[str, ...]:
+        harness = SupervisorHarness(ConsumerGroupHeartbeat=lambda _: RequestTimedOut("slow"))
+        async with running(harness):
+            await pass_time(harness, passed_s)
+            harness.supervisor.post(Subscribed(frozenset({"t"})))
+            harness.supervisor.polled(waiting=False)
+            await pass_time(harness, 2.1)
+            problems = harness.supervisor.problems()
+            harness.answers["ConsumerGroupHeartbeat"] = lambda _: accepted(1, 0)
+            await pass_time(harness, 3)
+            return problems
+
+    with caplog.at_level(logging.INFO):
+        (problem,) = run_virtually(main)
+    assert problem == "waiting for the group coordinator for 2 s: slow"
+    begun, over = [each for each in caplog.messages if "waiting for the group coordinator" in each]
+    assert begun in [f"group g: waiting for the group coordinator for {n} s: slow" for n in (1, 2)]
+    assert "done waiting for the group coordinator after" in over

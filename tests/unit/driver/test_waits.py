@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import logging
 
-from kip848_client._driver._waits import Waits, numbered
+from kip848_client._driver._waits import Waits
+from kip848_client._types import Wait
 
 TOPIC = "the partitions of topic t"
 
 
-def lines(waits: Waits, now_ms: int, **found: str) -> list[str]:
-    return [text for _, text in waits.look(now_ms, numbered(found), again=False)]
+def lines(waits: Waits, now_ms: int, **found: tuple[str, int]) -> list[str]:
+    still = {what: Wait(*each) for what, each in found.items()}
+    return [text for _, text in waits.look(now_ms, still, again=False)]
 
 
 def test_a_short_wait_is_not_told() -> None:
     waits = Waits()
-    assert lines(waits, 0, t="why") == []
+    assert lines(waits, 0, t=("why", 0)) == []
     assert waits.due_ms == 1_000
     assert lines(waits, 999) == []
     assert waits.problems(999) == ()
@@ -24,27 +26,32 @@ def test_a_short_wait_is_not_told() -> None:
 
 def test_a_long_wait_is_told_once_and_when_it_ends() -> None:
     waits = Waits()
-    lines(waits, 0, t="why")
-    assert lines(waits, 1_000, t="why") == ["waiting for t for 1 s: why"]
-    assert lines(waits, 2_000, t="why") == []
+    lines(waits, 0, t=("why", 0))
+    assert lines(waits, 1_000, t=("why", 0)) == ["waiting for t for 1 s: why"]
+    assert lines(waits, 2_000, t=("why", 0)) == []
     assert waits.problems(3_000) == ("waiting for t for 3 s: why",)
     assert lines(waits, 4_000) == ["done waiting for t after 4 s"]
     assert waits.problems(4_000) == ()
     assert waits.due_ms is None
 
 
+def test_a_wait_counts_from_its_start_not_from_the_first_look() -> None:
+    waits = Waits()
+    assert lines(waits, 5_000, t=("why", 3_400)) == ["waiting for t for 2 s: why"]
+    assert waits.problems(10_400) == ("waiting for t for 7 s: why",)
+    assert lines(waits, 12_400) == ["done waiting for t after 9 s"]
+
+
 def test_another_reason_is_told() -> None:
     waits = Waits()
-    lines(waits, 0, t="no broker has answered yet")
-    lines(waits, 1_000, t="no broker has answered yet")
-    assert lines(waits, 2_000, t="unknown") == ["waiting for t for 2 s: unknown"]
+    lines(waits, 1_000, t=("no broker has answered yet", 0))
+    assert lines(waits, 2_000, t=("unknown", 0)) == ["waiting for t for 2 s: unknown"]
 
 
 def test_each_wait_has_its_own_time() -> None:
     waits = Waits()
-    lines(waits, 0, t="why")
-    assert lines(waits, 1_000, t="why", u="why") == ["waiting for t for 1 s: why"]
-    assert lines(waits, 2_000, u="why") == [
+    assert lines(waits, 1_000, t=("why", 0), u=("why", 1_000)) == ["waiting for t for 1 s: why"]
+    assert lines(waits, 2_000, u=("why", 1_000)) == [
         "done waiting for t after 2 s",
         "waiting for u for 1 s: why",
     ]
@@ -52,8 +59,7 @@ def test_each_wait_has_its_own_time() -> None:
 
 def test_a_wait_is_a_warning_and_its_end_is_none() -> None:
     waits = Waits()
-    found = {TOPIC: ("why", 7)}
-    waits.look(0, found, again=False)
+    found = {TOPIC: Wait("why", 0)}
     assert [each[0] for each in waits.look(1_000, found, again=False)] == [logging.WARNING]
     assert [each[0] for each in waits.look(2_000, {}, again=False)] == [logging.INFO]
 
@@ -66,7 +72,8 @@ def test_a_busy_client_is_looked_at_again() -> None:
 
 def test_another_wait_for_the_same_is_not_a_long_one() -> None:
     waits = Waits()
-    for number in range(5):
-        found = {"the transaction coordinator of 'tx'": ("why", number)}
-        assert waits.look(number * 1_000, found, again=True) == ()
+    for second in range(5):
+        now_ms = second * 1_000
+        found = {"the transaction coordinator of 'tx'": Wait("why", now_ms - 10)}
+        assert waits.look(now_ms, found, again=True) == ()
     assert waits.look(5_000, found, again=True) != ()

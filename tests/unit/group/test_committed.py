@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client._types import Wait
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, RequestTimedOut
 from kip848_client.group import (
@@ -52,19 +53,26 @@ def test_nothing_committed_is_said_only_without_an_error() -> None:
     assert harness.out(CommittedFound) == [CommittedFound(5, found)]
 
 
+def waits(harness: GroupHarness) -> dict[str, Wait]:
+    """Of the look-ups; heartbeats are not answered here."""
+    return {what: each for what, each in harness.core.waits.items() if "coordinator" not in what}
+
+
 def test_what_a_look_up_waits_for_is_said() -> None:
     harness = asked()
     what = "the committed offsets of t-0, t-1"
-    assert dict(harness.core.waits) == {what: "the coordinator has not answered"}
+    asked_ms = harness.now
+    assert waits(harness) == {what: Wait("the coordinator has not answered", asked_ms)}
     answer(harness, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    (why,) = harness.core.waits.values()
-    assert "COORDINATOR_LOAD_IN_PROGRESS" in why
+    (wait,) = waits(harness).values()
+    assert "COORDINATOR_LOAD_IN_PROGRESS" in wait.why
+    assert wait.since_ms == asked_ms
     harness.feed(CommittedAsked(6, (A,), harness.now + 10_000))
-    assert list(harness.core.waits) == [what, "the committed offsets of t-0"]
+    assert list(waits(harness)) == [what, "the committed offsets of t-0"]
     answer(harness, a=CommittedRow(4))
     harness.advance(1_000)
     answer(harness, a=CommittedRow(4), b=CommittedRow(6))
-    assert not harness.core.waits
+    assert not waits(harness)
 
 
 def test_silence_about_a_partition_is_not_nothing_committed() -> None:

@@ -331,3 +331,31 @@ def test_a_leader_that_lost_its_office_may_have_written_the_batch() -> None:
     assert may_be_written(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     assert may_be_written(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
     assert not may_be_written(ErrorCode.NOT_ENOUGH_REPLICAS)
+
+
+def test_how_long_records_have_waited_for_a_partition_is_known() -> None:
+    """From the first refusal on; what is over by the time other records come does not count."""
+    h = Harness(ProduceSettings(linger_ms=0, delivery_timeout_ms=2_000))
+    what, begun_ms = "partition t-0 to accept records", h.now
+    for _ in range(2):
+        h.append("one")
+        h.answer(ErrorCode.NOT_ENOUGH_REPLICAS)
+        h.advance(1_000)
+        h.answer(ErrorCode.NOT_ENOUGH_REPLICAS)
+        assert h.core.waits()[what].since_ms == begun_ms
+        h.advance(10_000)
+        while h.open:
+            h.answer(ErrorCode.NOT_ENOUGH_REPLICAS)
+        assert h.core.waits() == {}
+        begun_ms = h.now
+
+
+def test_how_long_a_partition_has_had_no_leader_is_known() -> None:
+    h = Harness(ProduceSettings(linger_ms=0))
+    h.topics["t"] = (h.topics["t"][0], {0: (-1, 6)})
+    h.learn()
+    begun_ms = h.now
+    h.append("one")
+    for _ in range(3):
+        h.advance(1_000)
+        assert h.core.waits()["the leader of partition t-0"].since_ms == begun_ms

@@ -8,7 +8,7 @@ from kip848_client.producing._topic_waiters import TopicWaiters
 def test_all_that_wait_for_a_topic_are_taken_at_once() -> None:
     waiters = TopicWaiters()
     for ticket, topic in ((1, "t"), (2, "u"), (3, "t")):
-        waiters.add(ticket, topic, 100)
+        waiters.add(0, ticket, topic, 100)
     assert list(waiters.topics) == ["t", "u"]
     assert list(waiters.take("t")) == [1, 3]
     assert list(waiters.topics) == ["u"]
@@ -18,7 +18,7 @@ def test_all_that_wait_for_a_topic_are_taken_at_once() -> None:
 def test_the_first_deadline_is_due_whatever_the_order_was() -> None:
     waiters = TopicWaiters()
     for ticket, deadline_ms in ((1, 300), (2, 100), (3, 200)):
-        waiters.add(ticket, "t", deadline_ms)
+        waiters.add(0, ticket, "t", deadline_ms)
     assert waiters.due_ms() == 100
     assert list(waiters.take_overdue(99)) == []
     assert list(waiters.take_overdue(200)) == [(2, "t"), (3, "t")]
@@ -28,7 +28,7 @@ def test_the_first_deadline_is_due_whatever_the_order_was() -> None:
 def test_who_waits_no_longer_is_not_due() -> None:
     waiters = TopicWaiters()
     for ticket, deadline_ms in ((1, 100), (2, 200), (3, 300)):
-        waiters.add(ticket, f"t{ticket}", deadline_ms)
+        waiters.add(0, ticket, f"t{ticket}", deadline_ms)
     waiters.forget(1)
     waiters.forget(1)
     waiters.take("t2")

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from kip848_client._clock import LoopClock
-from kip848_client._driver._loop_watch import EVERY_MS
 from kip848_client._types import GroupId, MemberId
 from kip848_client.config import WorkerConfig
 from kip848_client.connect import IncrementalCooperativeAssignor
@@ -62,8 +61,10 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each for each in told if "waiting for" in each or "the wait for" in each]
 
 
-async def drive(protocol: str, transport: Coordinator, seconds: float) -> Driving:
-    """A worker that has been joining for so long."""
+async def drive(
+    protocol: str, transport: Coordinator, seconds: float, *, after_s: float = 0
+) -> Driving:
+    """A worker that has run for ``after_s``, and has been joining for ``seconds``."""
     assignor = IncrementalCooperativeAssignor()
     config = WorkerConfig.of({"group_id": "g"})
     clock = LoopClock(asyncio.get_running_loop())
@@ -79,6 +80,7 @@ async def drive(protocol: str, transport: Coordinator, seconds: float) -> Drivin
     driving = Driving(core, requests, Listener(), {}, clock, FIELDS, stop_ms=1_000, start_ms=60_000)
     running = asyncio.create_task(driving.run())
     await driving.begun()
+    await asyncio.sleep(after_s)
     driving.post(JoinRequested(Configuration(1, {})))
     await asyncio.sleep(seconds)
     running.cancel()
@@ -113,8 +115,16 @@ def test_a_coordinator_that_loads(protocol: str, caplog: pytest.LogCaptureFixtur
 def test_a_short_wait_is_not_worth_a_line(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
     transport = Coordinator(lambda _: None)
     transport.lookup = RequestTimedOut("slow")
-    run_virtually(lambda: drive(protocol, transport, EVERY_MS / 1000))
+    run_virtually(lambda: drive(protocol, transport, 0.7, after_s=0.4))
     assert not said(caplog)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "connect"])
+def test_a_wait_is_told_within_two_seconds(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
+    transport = Coordinator(lambda _: None)
+    transport.lookup = RequestTimedOut("slow")
+    run_virtually(lambda: drive(protocol, transport, 1.7, after_s=0.4))
+    assert said(caplog) == ["group g: waiting for the group coordinator for 2 s: slow"]
 
 
 def test_a_round_of_a_classic_group_is_not_a_wait_for_its_coordinator(
