@@ -76,6 +76,17 @@ class Wait(NamedTuple):
     why: str
     since_ms: int
 
+    def goes_on(self, now_ms: int, what: str) -> str:
+        """The line that reports it."""
+        return f"waiting for {what} for {self._seconds(now_ms)} s: {self.why}"
+
+    def is_over(self, now_ms: int, what: str) -> str:
+        """The line that reports its end."""
+        return f"done waiting for {what} after {self._seconds(now_ms)} s"
+
+    def _seconds(self, now_ms: int) -> str:
+        return f"{(now_ms - self.since_ms) / 1000:.0f}"
+
 
 def format_topic_id(topic_id: bytes) -> str:
     """Kafka's text form of a topic id: URL-safe base64 without padding, 22 characters."""

@@ -27,7 +27,7 @@ from kip848_client._driver._backoff import Backoff
 from kip848_client._driver._recovery import Recovery
 from kip848_client._driver._waits import ANNOUNCED_AFTER_MS
 from kip848_client._ports import Clock, ConnectionBroken, Transport
-from kip848_client._types import ZERO_TOPIC_ID, TopicId
+from kip848_client._types import ZERO_TOPIC_ID, TopicId, Wait
 from kip848_client.cluster import (
     METADATA_VERSIONS,
     LeadersLearnt,
@@ -128,7 +128,7 @@ class TopicDirectory:
         """Topics that the client has waited for for more than a second, with the reason."""
         now_ms = self._clock.now_ms()
         return tuple(
-            f"waiting for topic {name} for {(now_ms - since_ms) / 1000:.0f} s: {said}"
+            Wait(said, since_ms).goes_on(now_ms, f"topic {name}")
             for name, (since_ms, said) in sorted(self._complained.items())
             if now_ms - since_ms >= ANNOUNCED_AFTER_MS
         )

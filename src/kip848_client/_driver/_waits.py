@@ -50,15 +50,14 @@ class Waits:
         for what in [each for each in self._waits if not self._goes_on(each, waits)]:
             told = self._waits.pop(what)
             if told.announced is not None:
-                line = f"done waiting for {what} after {_seconds(now_ms, told.wait)} s"
-                lines.append((logging.INFO, line))
+                lines.append((logging.INFO, told.wait.is_over(now_ms, what)))
         for what, wait in waits.items():
             told = self._waits.setdefault(what, _Told(wait))
             told.wait = wait
             is_due = now_ms - wait.since_ms >= ANNOUNCED_AFTER_MS
             if is_due and told.announced != wait.why:
                 told.announced = wait.why
-                lines.append((logging.WARNING, _sentence(now_ms, what, wait)))
+                lines.append((logging.WARNING, wait.goes_on(now_ms, what)))
         again = again or bool(self._waits)
         self._due_ms = now_ms + ANNOUNCED_AFTER_MS if again else None
         return tuple(lines)
@@ -69,7 +68,7 @@ class Waits:
     def problems(self, now_ms: int) -> tuple[str, ...]:
         """The logged waits that have not ended, as sentences."""
         return tuple(
-            _sentence(now_ms, what, told.wait)
+            told.wait.goes_on(now_ms, what)
             for what, told in self._waits.items()
             if told.announced is not None
         )
@@ -78,11 +77,3 @@ class Waits:
         """The client ends: forget all waits, and log nothing about them."""
         self._waits.clear()
         self._due_ms = None
-
-
-def _sentence(now_ms: int, what: str, wait: Wait) -> str:
-    return f"waiting for {what} for {_seconds(now_ms, wait)} s: {wait.why}"
-
-
-def _seconds(now_ms: int, wait: Wait) -> str:
-    return f"{(now_ms - wait.since_ms) / 1000:.0f}"

@@ -26,7 +26,7 @@ from typing import Final
 
 from kip848_client._backoff import Jitter
 from kip848_client._partition_names import listed
-from kip848_client._types import TopicId, TopicPartition
+from kip848_client._types import TopicId, TopicPartition, Wait
 from kip848_client.cluster import (
     NO_EPOCH,
     NO_NODE,
@@ -229,8 +229,7 @@ class FetchCore:
             for why, found in waits.items()
         ]
         return tuple(
-            f"waiting for {what} of {listed(partitions)} "
-            f"for {(now_ms - since_ms) / 1000:.0f} s: {why}"
+            Wait(why, since_ms).goes_on(now_ms, f"{what} of {listed(partitions)}")
             for what, why, since_ms, partitions in waits
         )
 
@@ -305,7 +304,7 @@ class FetchCore:
                 self._queries.asked_by_user(event)
                 self._queried |= {tp[0] for tp in event.times}
             case ev.OffsetsWithdrawn():
-                self._queries.withdraw(event.ticket)
+                self._queries.withdraw(self._now, event.ticket)
             case ev.OffsetsListed() | ev.OffsetsNotListed():
                 answer = self._queries.answered(self._now, event)
                 self._begin(answer, waited_for=self._queries.is_open(event.query))

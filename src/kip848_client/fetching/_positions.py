@@ -29,7 +29,7 @@ from typing import Final
 
 from kip848_client._backoff import Jitter, backoff_ms
 from kip848_client._partition_names import listed, shown
-from kip848_client._types import TopicId, TopicPartition
+from kip848_client._types import TopicId, TopicPartition, Wait
 from kip848_client.cluster import NO_EPOCH
 from kip848_client.errors import Kip848Error, NoOffsetForPartition, OffsetOutOfRange
 from kip848_client.fetching._commands import Command, LookUpCommitted, Notice
@@ -110,6 +110,8 @@ class _Search:
     """When to ask, if nothing is asked at the moment."""
     since_ms: int
     notice_ms: int
+    announced: bool = False
+    """Whether the log says that it is waited for."""
     time: int = LATEST
     """What the reset looks for."""
     lookups: tuple[Lookup, ...] = ()
@@ -154,6 +156,8 @@ class Positions:
         self._in_range: dict[TopicPartition, tuple[int, int]] = {}
         """(offset, how often in a row it was called out of range and was in the log)."""
         self._results: list[Result] = []
+        self._over: list[_Search] = []
+        """Those that have ended and were announced."""
         self._due_ms: int | None = None
         self._dirty = False
         self._reset_done = self._on_reset
@@ -228,6 +232,7 @@ class Positions:
         """Nothing is looked for any more."""
         for tp in tuple(self._searches):
             self.forget(tp)
+        self._over.clear()
 
     # -- what happens ------------------------------------------------------------------------
 
@@ -280,6 +285,7 @@ class Positions:
         elif committed:
             self._ask_committed(now_ms, committed, due)
         self._complain(now_ms)
+        self._tell_ends(now_ms)
         due.extend(each.notice_ms for each in self._searches.values())
         self._due_ms = min(due, default=None)
 
@@ -301,8 +307,12 @@ class Positions:
     def _end(self, tp: TopicPartition) -> None:
         search = self._searches.pop(tp, None)
         self._idle.pop(tp, None)
-        if search is not None:
-            self._drop_lookups(search)
+        if search is None:
+            return
+        self._drop_lookups(search)
+        if search.announced:
+            self._over.append(search)
+            self._dirty = True
 
     def _is_current(self, search: _Search) -> bool:
         return self._searches.get(search.tp) is search
@@ -458,15 +468,29 @@ class Positions:
 
     def _complain(self, now_ms: int) -> None:
         """Log searches that last, one line for those with the same reason."""
-        late: dict[str, list[TopicPartition]] = {}
+        late: dict[str, list[_Search]] = {}
         for search in self._searches.values():
             if search.notice_ms <= now_ms:
                 search.notice_ms = now_ms + NOTICE_AGAIN_MS
-                late.setdefault(search.why, []).append(search.tp)
-        for why, partitions in late.items():
-            only = partitions[0] if len(partitions) == 1 else None
-            text = f"no position yet of {listed(partitions)}: {why}"
-            self._emit(Notice(text, warning=True, partition=only))
+                search.announced = True
+                late.setdefault(search.why, []).append(search)
+        for why, searches in late.items():
+            since_ms = min(each.since_ms for each in searches)
+            self._tell(searches, partial(Wait(why, since_ms).goes_on, now_ms), warning=True)
+
+    def _tell_ends(self, now_ms: int) -> None:
+        """Log the ends of searches that were announced, one line for those that began together."""
+        over: dict[int, list[_Search]] = {}
+        for search in self._over:
+            over.setdefault(search.since_ms, []).append(search)
+        self._over.clear()
+        for since_ms, searches in over.items():
+            self._tell(searches, partial(Wait("", since_ms).is_over, now_ms), warning=False)
+
+    def _tell(self, searches: list[_Search], text: Callable[[str], str], *, warning: bool) -> None:
+        only = searches[0].tp if len(searches) == 1 else None
+        what = f"positions of {listed([each.tp for each in searches])}"
+        self._emit(Notice(text(what), warning=warning, partition=only))
 
 
 def _no_offset(search: _Search) -> NoOffsetForPartition:

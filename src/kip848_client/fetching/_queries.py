@@ -30,7 +30,7 @@ from typing import Final, NamedTuple
 
 from kip848_client._backoff import Jitter, backoff_ms
 from kip848_client._partition_names import listed, shown
-from kip848_client._types import TopicId, TopicPartition
+from kip848_client._types import TopicId, TopicPartition, Wait
 from kip848_client.cluster import Leaders, LeadersLearnt, LeadersNotLearnt
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import (
@@ -123,7 +123,8 @@ class Lookup:
     found: dict[TopicPartition, FoundOffset] = field(default_factory=dict)
     last: str = "no leader is known"
     since_ms: int | None = None
-    announced: bool = False
+    announced: str = ""
+    """What a line in the log said is waited for."""
 
 
 @dataclass(slots=True, eq=False)
@@ -233,8 +234,8 @@ class Queries:
     def asked_by_user(self, event: OffsetsAsked) -> None:
         """A look-up that is answered by ``OffsetsFound`` or ``OffsetsNotFound``."""
 
-        def done(_now_ms: int, result: Found | Kip848Error) -> None:
-            self._tickets.pop(event.ticket, None)
+        def done(now_ms: int, result: Found | Kip848Error) -> None:
+            self._forget(now_ms, event.ticket)
             if isinstance(result, Kip848Error):
                 self._emit(OffsetsNotFound(event.ticket, result))
             else:
@@ -247,12 +248,19 @@ class Queries:
             deadline_ms=event.deadline_ms,
         )
 
-    def withdraw(self, ticket: int) -> None:
+    def withdraw(self, now_ms: int, ticket: int) -> None:
         """The user does not wait for this one any more; it may have been answered."""
-        lookup = self._tickets.pop(ticket, None)
+        lookup = self._forget(now_ms, ticket)
         if lookup is not None:
             self.drop(lookup)
             self._dirty = True
+
+    def _forget(self, now_ms: int, ticket: int) -> Lookup | None:
+        lookup = self._tickets.pop(ticket, None)
+        if lookup is not None and lookup.announced and lookup.since_ms is not None:
+            text = Wait(lookup.last, lookup.since_ms).is_over(now_ms, lookup.announced)
+            self._emit(Notice(text, warning=False))
+        return lookup
 
     def drop(self, lookup: Lookup) -> None:
         """Nobody wants to know any more; ``done`` is not called."""
@@ -378,9 +386,9 @@ class Queries:
             if now_ms < announce_ms:
                 due.append(announce_ms)
                 continue
-            lookup.announced = True
-            text = f"offsets of {listed(lookup.missing)} are not found yet: {lookup.last}"
-            self._emit(Notice(text, warning=True, partition=None))
+            lookup.announced = f"offsets of {listed(lookup.missing)}"
+            text = Wait(lookup.last, lookup.since_ms).goes_on(now_ms, lookup.announced)
+            self._emit(Notice(text, warning=True))
         self._announce_ms = min(due, default=None)
 
     # -- inside: requests --------------------------------------------------------------------

@@ -497,7 +497,7 @@ def test_a_search_that_lasts_is_told_once_a_minute_for_all_it_concerns() -> None
     look.advance(1)
     (notice,) = look.take(Notice)
     assert notice.text == (
-        "no position yet of t-0, t-1, t-2, t-3, t-4 and 2 more: no leader is known"
+        "waiting for positions of t-0, t-1, t-2, t-3, t-4 and 2 more for 1 s: no leader is known"
     )
     assert notice.warning
     assert look.positions.waits(look.now) == {
@@ -507,6 +507,38 @@ def test_a_search_that_lasts_is_told_once_a_minute_for_all_it_concerns() -> None
     assert not look.all(Notice)
     look.advance(1)
     assert len(look.all(Notice)) == 1
+
+
+def test_the_end_of_a_search_that_was_told_is_told() -> None:
+    look = begun(GROUP, 0, 1, 2)
+    look.committed({A: None, B: None, tp(2): StoredOffset(3)})
+    look.advance(2_000)
+    assert len(look.take(Notice)) == 1
+    look.answer({A: listed(7), B: listed(8)})
+    look.settle()
+    (notice,) = look.take(Notice)
+    assert notice == Notice("done waiting for positions of t-0, t-1 after 2 s", warning=False)
+    look.advance(120_000)
+    assert not look.all(Notice)
+
+
+def test_the_end_of_a_search_that_was_not_told_is_not_told() -> None:
+    look = begun(GROUP, 0)
+    look.committed({A: None})
+    look.advance(900)
+    look.answer({A: listed(7)})
+    look.advance(1_000)
+    assert not look.all(Notice)
+
+
+def test_closing_tells_nothing_of_searches() -> None:
+    look = begun(GROUP, 0)
+    look.committed({A: None})
+    look.advance(2_000)
+    assert len(look.take(Notice)) == 1
+    look.positions.close()
+    look.settle()
+    assert not look.all(Notice)
 
 
 def test_what_the_user_was_told_is_not_logged_too() -> None:

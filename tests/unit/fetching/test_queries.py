@@ -44,7 +44,7 @@ def test_what_nobody_waits_for_any_more_is_not_asked_again() -> None:
     look = Looking({0: 1})
     look.ask({A: LATEST})
     look.refuse(ErrorCode.OFFSET_NOT_AVAILABLE)
-    look.queries.withdraw(1)
+    look.queries.withdraw(look.now, 1)
     look.settle()
     assert look.deadline_ms is None
     assert not look.queries.topics
@@ -57,7 +57,7 @@ def test_who_withdraws_leaves_the_questions_of_others_alone() -> None:
     look = Looking({0: 1})
     look.ask({A: LATEST}, ticket=1)
     look.ask({A: LATEST}, ticket=2)
-    look.queries.withdraw(1)
+    look.queries.withdraw(look.now, 1)
     look.answer({A: listed(5)})
     look.answer({A: listed(6)})
     assert [each.ticket for each in look.all(OffsetsFound)] == [2]
@@ -67,8 +67,8 @@ def test_what_is_withdrawn_may_have_been_answered() -> None:
     look = Looking({0: 1})
     look.ask({A: LATEST})
     look.answer({A: listed(5)})
-    look.queries.withdraw(1)
-    look.queries.withdraw(99)
+    look.queries.withdraw(look.now, 1)
+    look.queries.withdraw(look.now, 99)
     look.settle()
     assert look.deadline_ms is None
 
@@ -566,11 +566,24 @@ def test_a_look_up_of_a_user_that_lasts_is_told_once_with_its_reason() -> None:
     look.advance(1)
     (notice,) = look.take(Notice)
     assert notice.warning
-    assert notice.text.startswith("offsets of t-0 are not found yet: ")
+    assert notice.text.startswith("waiting for offsets of t-0 for 1 s: ")
     ((_why, (since_ms, partitions)),) = look.queries.waits(look.now).items()
     assert (look.now - since_ms, partitions) == (1_000, [A])
     look.advance(30_000)
     assert not look.all(Notice)
+    look.answer({A: listed(7)})
+    over = Notice("done waiting for offsets of t-0 after 31 s", warning=False)
+    assert look.take(Notice) == [over]
+
+
+def test_the_end_of_a_look_up_that_is_given_up_is_told() -> None:
+    look = Looking({0: 1})
+    look.ask({A: LATEST})
+    look.advance(1_000)
+    assert len(look.take(Notice)) == 1
+    look.queries.withdraw(look.now, 1)
+    over = Notice("done waiting for offsets of t-0 after 1 s", warning=False)
+    assert look.take(Notice) == [over]
 
 
 def test_a_look_up_that_is_answered_in_time_is_not_told() -> None:
