@@ -98,9 +98,9 @@ async def _section(
     if arguments.members:
         if group.connect is not None:
             table = workers.workers_table(group, verbose=verbose, types=types)
-            return table, {"members": workers.workers_data(group)}
+            return table, {**views.assignor_data(group), "members": workers.workers_data(group)}
         table = views.members_table(group, verbose=verbose, types=types)
-        return table, {"members": views.members_data(group)}
+        return table, {**views.assignor_data(group), "members": views.members_data(group)}
     if arguments.state:
         if group.connect is not None:
             table = workers.workers_state_table(group, verbose=verbose, types=types)

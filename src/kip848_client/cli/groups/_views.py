@@ -33,6 +33,7 @@ __all__ = [
     "Moves",
     "OffsetRow",
     "assignment_text",
+    "assignor_data",
     "group_data",
     "group_offsets",
     "listing_data",
@@ -280,7 +281,7 @@ def members_table(group: GroupDescription, *, verbose: bool, types: bool = False
             each.client_id,
             len(each.assignment),
             *(_epochs_and_assignments(group, each) if verbose else ()),
-            *(said_cells(each) if verbose and group.is_client_assignor else ()),
+            *(said_cells(group, each) if verbose and group.is_client_assignor else ()),
             *((_upgraded(each),) if mixed else ()),
         )
         for each in sorted(group.members, key=lambda each: (-len(each.assignment), each.member_id))
@@ -307,17 +308,28 @@ def _epochs_and_assignments(
 
 
 SAID: Final = (
+    Column("ASSIGNOR", grows=True, fit=Fit.SHORTENED, is_title=True),
     Column("ERROR", 6),
     Column("VERSION", 8, form=Form.PLAIN),
     Column("METADATA", _ASSIGNMENT_WIDTH, grows=True, form=Form.PLAIN),
 )
-"""A client-side assignor's metadata for the target assignment. No Kafka release has one."""
+"""A client-side assignor, and its metadata for the target assignment. No Kafka release has one."""
 
 
-def said_cells(member: MemberDescription) -> tuple[object, ...]:
+def said_cells(group: GroupDescription, member: MemberDescription) -> tuple[object, ...]:
     """The cells of ``SAID``."""
     said = member.target_said
-    return (None, None, None) if said is None else (said.error, said.version, said.metadata.hex())
+    if said is None:
+        return group.assignor or None, None, None, None
+    return group.assignor or None, said.error, said.version, said.metadata.hex() or None
+
+
+def assignor_data(group: GroupDescription) -> dict[str, Any]:
+    """For ``--json``: the assignor of the target assignment."""
+    return {
+        "assignment_strategy": group.assignor or None,
+        "computed_by_member": group.is_client_assignor,
+    }
 
 
 def said_data(said: AssignorMessage | None) -> dict[str, Any] | None:
@@ -408,8 +420,7 @@ def state_data(group: GroupDescription) -> dict[str, Any]:
     node = group.coordinator
     return {
         "coordinator": {"id": node.node_id, "host": node.host, "port": node.port},
-        "assignment_strategy": group.assignor or None,
-        "computed_by_member": group.is_client_assignor,
+        **assignor_data(group),
         "state": group.state,
         "group_epoch": group.group_epoch,
         "target_assignment_epoch": group.target_assignment_epoch,

@@ -157,7 +157,7 @@ def workers_table(group: GroupDescription, *, verbose: bool, types: bool = False
             each.client_id,
             len(_worker(each).assignment),
             *(_epochs_and_items(group, each) if verbose else ()),
-            *(views.said_cells(each) if verbose and tells else ()),
+            *(views.said_cells(group, each) if verbose and tells else ()),
         )
         for each in group.members
     ]
