@@ -260,6 +260,38 @@ async def test_unsubscribe_waits_for_who_is_in_the_middle_of_a_record(cluster: C
         await worker.cancel()
 
 
+async def test_what_is_assigned_after_unsubscribe(cluster: Cluster) -> None:
+    """As docs/reference/from-aiokafka.md says: until the listener has returned."""
+    topic, group = cluster.unique("assigned"), cluster.unique("assigned")
+    await cluster.create_topic(topic, 1)
+    await cluster.produce(topic, {0: [b"x"]})
+    tps = {TopicPartition(topic, 0)}
+    within, is_called, go_on = list[set[TopicPartition]](), asyncio.Event(), asyncio.Event()
+
+    class Listener:
+        async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+            pass
+
+        async def on_partitions_revoked(self, _revoked: set[TopicPartition]) -> None:
+            is_called.set()
+            await go_on.wait()
+            within.append(set(consumer.assignment()))
+
+    async with cluster.consumer(group=group) as consumer:
+        consumer.subscribe([topic], listener=Listener())
+        await consumer.getone()
+        consumer.unsubscribe()
+        assert consumer.assignment() == tps
+        await is_called.wait()
+        go_on.set()
+        await eventually(lambda: consumer.assignment() == frozenset())
+        assert within == [tps]
+        consumer.assign([*tps])
+        assert consumer.assignment() == tps
+        consumer.unsubscribe()
+        assert consumer.assignment() == frozenset()
+
+
 @pytest.mark.parametrize("how", ["unsubscribe", "assign", "unsubscribe and assign"])
 async def test_partitions_given_up_by_hand_are_committed(how: str) -> None:
     async with intercepted() as (_door, cluster):
