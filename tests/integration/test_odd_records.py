@@ -46,6 +46,15 @@ from tests.support.pytest_kafka import skip_without_kafka
 
 pytestmark = pytest.mark.asyncio
 
+
+@pytest.fixture(params=PATHS)
+def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether the extension reads the records."""
+    if not request.param:
+        monkeypatch.delitem(PATHS, True, raising=False)
+    return bool(request.param)
+
+
 ANY_TIME = str((1 << 63) - 1)
 COUNT = sum(odd.read * (1 + odd.compressible) for odd in TAKEN.values())
 
@@ -154,12 +163,7 @@ async def by_the_swap(cluster: Cluster, topic: str) -> list[Read]:
         await swapped.stop()
 
 
-@pytest.mark.parametrize("compiled", PATHS)
-async def test_every_way_hands_out_what_java_does(
-    cluster: Cluster, compiled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not compiled:
-        monkeypatch.delitem(PATHS, True, raising=False)
+async def test_every_way_hands_out_what_java_does(cluster: Cluster, compiled: bool) -> None:
     topic = await odd_topic(cluster, f"odd-{compiled}".lower())
     found: dict[str, list[Read]] = {}
     for name, way in WAYS.items():
@@ -177,6 +181,19 @@ async def test_every_way_hands_out_what_java_does(
     assert len(wanted) == COUNT
     assert {"caf\ufffd", "a\ufffdb"} <= {name for each in wanted for name, _ in each.headers}
     assert {name: each for name, each in found.items() if each != wanted} == {}
+
+
+def clients(cluster: Cluster, name: str) -> dict[str, Any]:
+    """The consumer and the producer of a processor."""
+    at: Any = {"bootstrap_servers": cluster.bootstrap}
+    consumer: Consumer[Any, Any] = Consumer(
+        group_id=name,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        isolation_level="read_committed",
+        **at,
+    )
+    return {"consumer": consumer, "producer": Producer(transactional_id=name, **at)}
 
 
 async def test_a_processor_goes_on_behind_a_name_that_is_not_utf_8(cluster: Cluster) -> None:
@@ -205,14 +222,7 @@ async def test_a_processor_goes_on_behind_a_name_that_is_not_utf_8(cluster: Clus
         topic,
         function,
         dead_letter_topic=dead,
-        consumer=Consumer(
-            group_id=cluster.unique("odd"),
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            isolation_level="read_committed",
-            **at,
-        ),
-        producer=Producer(transactional_id=cluster.unique("odd"), **at),
+        **clients(cluster, topic),
     )
     async with asyncio.timeout(30), processor:
         await processor.run()
@@ -227,12 +237,9 @@ async def test_a_processor_goes_on_behind_a_name_that_is_not_utf_8(cluster: Clus
     assert letter.headers[0] == ("caf\ufffd", b"x")
 
 
-@pytest.mark.parametrize("compiled", PATHS)
 async def test_a_record_that_cannot_be_read_is_a_dead_letter_of_the_processor(
-    cluster: Cluster, compiled: bool, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, compiled: bool
 ) -> None:
-    if not compiled:
-        monkeypatch.delitem(PATHS, True, raising=False)
     topic = await topic_for_any_time(cluster, f"letters-{compiled}".lower())
     out, dead = [await topic_for_any_time(cluster, f"{topic}-{end}") for end in ("out", "dead")]
     odd = raw_record(1 << 20, field(b"odd"), headers=[field(b"h") + field(b"x")])
@@ -251,14 +258,7 @@ async def test_a_record_that_cannot_be_read_is_a_dead_letter_of_the_processor(
         topic,
         function,
         dead_letter_topic=dead,
-        consumer=Consumer(
-            group_id=topic,
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            isolation_level="read_committed",
-            **at,
-        ),
-        producer=Producer(transactional_id=topic, **at),
+        **clients(cluster, topic),
     )
     async with asyncio.timeout(30), processor:
         await processor.run()
@@ -279,7 +279,6 @@ async def test_a_record_that_cannot_be_read_is_a_dead_letter_of_the_processor(
     assert headers["kip848.errors.exception.class.name"].endswith(b".RecordUnreadable")
 
 
-@pytest.mark.parametrize("compiled", PATHS)
 async def test_an_offset_beyond_its_batch_can_be_sought_past(
     cluster: Cluster, compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -342,12 +341,9 @@ TAILS_REFUSED = {
 }
 
 
-@pytest.mark.parametrize("compiled", PATHS)
 async def test_what_follows_compressed_records_is_left_out(
-    cluster: Cluster, compiled: bool, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, compiled: bool
 ) -> None:
-    if not compiled:
-        monkeypatch.delitem(PATHS, True, raising=False)
     topic = await topic_for_any_time(cluster, f"tails-{compiled}".lower())
     for what, (codec, payload) in TAILS_TAKEN.items():
         batch = raw_batch(payload, 3, attributes=codec)

@@ -22,13 +22,13 @@ from mock_coordinator.core.groups.client_assignors.prepare import offers_of, wor
 from mock_coordinator.core.groups.client_assignors.selection import candidates
 from mock_coordinator.core.groups.records.assignor_values import AssignmentMetadata
 from mock_coordinator.core.groups.service.describe import (
-    ALL_GROUP_OPERATIONS,
     CLASSIC_MEMBER,
     MODERN_MEMBER,
+    described_groups,
 )
 from mock_coordinator.core.groups.state.connect_group import ConnectGroup
 from mock_coordinator.core.groups.state.environment import Environment
-from mock_coordinator.core.groups.state.errors import group_id_not_found
+from mock_coordinator.core.groups.state.groups_state import Group
 from mock_coordinator.core.groups.state.member import Member
 from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.refused import Refused
@@ -39,28 +39,14 @@ __all__ = ["describe_connect_groups"]
 def describe_connect_groups(
     env: Environment, _received: RequestReceived, request: ConnectGroupDescribeRequest
 ) -> ConnectGroupDescribeResponse:
-    """A refusal is an answer per group, and empty ids come first, as in ConsumerGroupDescribe."""
-    groups: list[ConnectGroupDescribeResponseDescribedGroup] = []
-    for group_id in sorted(request.group_ids, key=bool):
-        try:
-            described = _described(env, group_id)
-        except Refused as err:
-            described = ConnectGroupDescribeResponseDescribedGroup(
-                group_id=group_id, error_code=err.code, error_message=err.message
-            )
-        else:
-            if request.include_authorized_operations:
-                described.authorized_operations = ALL_GROUP_OPERATIONS
-        groups.append(described)
-    return ConnectGroupDescribeResponse(groups=tuple(groups))
+    """ConnectGroupDescribe."""
+    groups = described_groups(env, request, _described, ConnectGroupDescribeResponseDescribedGroup)
+    return ConnectGroupDescribeResponse(groups=groups)
 
 
-def _described(env: Environment, group_id: str) -> ConnectGroupDescribeResponseDescribedGroup:
-    if not group_id:
-        raise Refused(ErrorCode.INVALID_GROUP_ID)
-    group = env.state.described().get(group_id)
-    if group is None:
-        raise group_id_not_found(group_id)
+def _described(
+    _env: Environment, group_id: str, group: Group
+) -> ConnectGroupDescribeResponseDescribedGroup:
     if not isinstance(group, ConnectGroup):
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a connect group.")
     assignor = next(iter(candidates(offers_of(group.members, group.eldest), group.eldest)), "")

@@ -6,11 +6,16 @@ without an error up to version 5, with GROUP_ID_NOT_FOUND from version 6 on (KIP
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from kip848_client._types import TopicId
 from kip848_client.assignors import string_set_order
 from kip848_client.error_codes import ErrorCode
+from kip848_client.wire.messages.connect_group import (
+    ConnectGroupDescribeRequest,
+    ConnectGroupDescribeResponseDescribedGroup,
+)
 from kip848_client.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -34,6 +39,7 @@ from mock_coordinator.core.groups.state.classic_group import ClassicGroup
 from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup, GroupState
 from mock_coordinator.core.groups.state.environment import Environment
 from mock_coordinator.core.groups.state.errors import group_id_not_found, not_a_consumer_group
+from mock_coordinator.core.groups.state.groups_state import Group
 from mock_coordinator.core.groups.state.member import Member
 from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.refused import Refused
@@ -44,7 +50,14 @@ __all__ = [
     "MODERN_MEMBER",
     "describe_classic_groups",
     "describe_consumer_groups",
+    "described_groups",
 ]
+
+Described = TypeVar(
+    "Described",
+    ConsumerGroupDescribeResponseDescribedGroup,
+    ConnectGroupDescribeResponseDescribedGroup,
+)
 
 CLASSIC_MEMBER: Final = 0
 MODERN_MEMBER: Final = 1
@@ -59,28 +72,43 @@ DESCRIBE (8), DESCRIBE_CONFIGS (10), ALTER_CONFIGS (11)."""
 def describe_consumer_groups(
     env: Environment, _received: RequestReceived, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    """ConsumerGroupDescribe; refusals are answers per group, and ids that are empty come first."""
-    groups: list[ConsumerGroupDescribeResponseDescribedGroup] = []
+    """ConsumerGroupDescribe."""
+    groups = described_groups(env, request, _described, ConsumerGroupDescribeResponseDescribedGroup)
+    return ConsumerGroupDescribeResponse(groups=groups)
+
+
+def described_groups(
+    env: Environment,
+    request: ConsumerGroupDescribeRequest | ConnectGroupDescribeRequest,
+    describe: Callable[[Environment, str, Group], Described],
+    kind: type[Described],
+) -> tuple[Described, ...]:
+    """Refusals are answers per group, and ids that are empty come first."""
+    groups: list[Described] = []
     for group_id in sorted(request.group_ids, key=bool):
         try:
-            described = _described(env, group_id)
+            described = describe(env, group_id, _found(env, group_id))
         except Refused as err:
-            described = ConsumerGroupDescribeResponseDescribedGroup(
-                group_id=group_id, error_code=err.code, error_message=err.message
-            )
+            described = kind(group_id=group_id, error_code=err.code, error_message=err.message)
         else:
             if request.include_authorized_operations:
                 described.authorized_operations = ALL_GROUP_OPERATIONS
         groups.append(described)
-    return ConsumerGroupDescribeResponse(groups=tuple(groups))
+    return tuple(groups)
 
 
-def _described(env: Environment, group_id: str) -> ConsumerGroupDescribeResponseDescribedGroup:
+def _found(env: Environment, group_id: str) -> Group:
     if not group_id:
         raise Refused(ErrorCode.INVALID_GROUP_ID)
     group = env.state.described().get(group_id)
     if group is None:
         raise group_id_not_found(group_id)
+    return group
+
+
+def _described(
+    env: Environment, group_id: str, group: Group
+) -> ConsumerGroupDescribeResponseDescribedGroup:
     if not isinstance(group, ConsumerGroup):
         raise not_a_consumer_group(group_id)
     return ConsumerGroupDescribeResponseDescribedGroup(
