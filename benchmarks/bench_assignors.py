@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from benchmarks.timing import machine, say, table
-from kip848_client._types import MemberId, TopicId, format_topic_id
 from kip848_client.assignors import (
     BUILTIN,
     NO_PARTITIONS,
@@ -33,6 +32,7 @@ from kip848_client.assignors import (
     TopicMetadata,
     member_order,
 )
+from kip848_client.core.types import MemberId, TopicId, format_topic_id
 
 __all__ = ["CASES", "Case", "Row", "main", "run"]
 

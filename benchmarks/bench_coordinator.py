@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.timing import machine, say, table
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from kip848_client.wire import APIS, Framer, encode, read_response, write_request
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

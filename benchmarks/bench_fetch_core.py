@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from benchmarks.timing import best_us, machine, say, table
-from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.cluster import (
     ClusterChanged,
     LeadersLearnt,
@@ -22,6 +21,7 @@ from kip848_client.cluster import (
     PartitionLeader,
     TopicLeaders,
 )
+from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching import (
     AllButHeld,

@@ -25,7 +25,7 @@ from typing import Any, Final
 from benchmarks.bench_coordinator import InProcessCore
 from benchmarks.timing import machine, say, table
 from kip848_client._heartbeat_wire import heartbeat_outcome, heartbeat_request
-from kip848_client._types import GroupId, MemberId
+from kip848_client.core.types import GroupId, MemberId
 from kip848_client.member import (
     Command,
     CoordinatorFound,

@@ -9,7 +9,7 @@ from typing import Final, Unpack
 
 import anyio
 
-from kip848_client._visible import visible
+from kip848_client.core.visible import visible
 from kip848_client.errors import BrokerError, ConfigError
 from mock_coordinator.core.faults import faults_from_json
 from mock_coordinator.metrics import as_text

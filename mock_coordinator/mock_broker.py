@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Final, Self, Unpack
 
-from kip848_client._types import format_topic_id
+from kip848_client.core.types import format_topic_id
 from kip848_client.error_codes import error_name
 from kip848_client.errors import ConfigError, broker_error
 from kip848_client.wire.messages.produce import (

@@ -174,7 +174,7 @@ def pytest_runtest_makereport(
 
 
 def _conversation(broker: BrokerThread | MockBroker) -> str:
-    from kip848_client._visible import visible
+    from kip848_client.core.visible import visible
 
     try:
         latest: list[LoggedRequest] = broker.requests()[-_SHOWN:]

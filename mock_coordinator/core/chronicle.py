@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from kip848_client._types import JOIN_EPOCH, STATIC_LEAVE_EPOCH, TopicId, TopicPartition
 from kip848_client.connect import ITSELF
+from kip848_client.core.types import JOIN_EPOCH, STATIC_LEAVE_EPOCH, TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.history import COORDINATOR, HistoryEvent
 from kip848_client.wire.messages.connect_group import (

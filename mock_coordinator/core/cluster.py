@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from kip848_client._types import TopicId, TopicIdPartition, format_topic_id
+from kip848_client.core.types import TopicId, TopicIdPartition, format_topic_id
 from kip848_client.wire.messages.api_versions import ApiVersionsRequest
 from kip848_client.wire.messages.fetch import FetchRequest
 from mock_coordinator.core.apis.call import ApiCall, BrokerServices

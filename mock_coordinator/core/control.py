@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kip848_client._types import TopicId, TopicIdPartition
+from kip848_client.core.types import TopicId, TopicIdPartition
 from mock_coordinator.core.groups.service.shards import GroupShards
 from mock_coordinator.core.inputs import (
     CoordinatorMoved,

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
-from kip848_client._types import TopicId
 from kip848_client.assignors._java_order import (
     DEFAULT_CAPACITY,
     string_hash,
@@ -27,6 +26,7 @@ from kip848_client.assignors._java_order import (
     table_order,
     topic_hash,
 )
+from kip848_client.core.types import TopicId
 
 __all__ = [
     "grouped_as_scala",

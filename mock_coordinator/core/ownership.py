@@ -30,13 +30,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
-from kip848_client._types import TopicId
 from kip848_client.connect import (
     ITSELF,
     connector_of,
     item_name,
     parts_of,
 )
+from kip848_client.core.types import TopicId
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import WireError
 from kip848_client.wire.messages.classic_group import (

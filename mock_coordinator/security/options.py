@@ -30,7 +30,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from kip848_client._secrets import Passwords
+from kip848_client.core.secrets import Passwords
 from kip848_client.errors import ConfigError
 from mock_coordinator.core.authentication.sasl import MECHANISMS
 from mock_coordinator.core.security.acls import Acl, acls_from_data

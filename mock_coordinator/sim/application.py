@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
-from kip848_client._types import TopicIdPartition, TopicPartition
+from kip848_client.core.types import TopicIdPartition, TopicPartition
 from kip848_client.group import (
     AssignPartitions,
     CallListener,

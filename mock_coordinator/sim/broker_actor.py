@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from kip848_client._types import TopicId, TopicIdPartition
+from kip848_client.core.types import TopicId, TopicIdPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.consumer_group_heartbeat import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kip848_client._types import TopicIdPartition, TopicPartition
+from kip848_client.core.types import TopicIdPartition, TopicPartition
 from kip848_client.offsets import CommittableOffset
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

@@ -15,7 +15,7 @@ from kip848_client._offsets_wire import (
     committed_offsets,
     fetch_request,
 )
-from kip848_client._types import MemberId, TopicId, TopicPartition
+from kip848_client.core.types import MemberId, TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.group import CommittedAnswered, CommittedLost, FetchCommitted, Input
 from kip848_client.member import (

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kip848_client._types import TopicIdPartition, TopicPartition
+from kip848_client.core.types import TopicIdPartition, TopicPartition
 from kip848_client.group import (
     ApplicationDone,
     AssignPartitions,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Final
 
-from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
+from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.fetching import (
     AllButHeld,

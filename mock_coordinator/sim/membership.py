@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from kip848_client._backoff import backoff_ms
-from kip848_client._types import MemberId, TopicPartition
+from kip848_client.core.backoff import backoff_ms
+from kip848_client.core.types import MemberId, TopicPartition
 from kip848_client.group import (
     AssignPartitions,
     AutomaticCommitFailed,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from kip848_client._types import GroupId, MemberId, TopicIdPartition
+from kip848_client.core.types import GroupId, MemberId, TopicIdPartition
 from kip848_client.group import Input
 from kip848_client.member import (
     LeaveMode,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from kip848_client._types import TopicId, TopicIdPartition
+from kip848_client.core.types import TopicId, TopicIdPartition
 from mock_coordinator.core.groups.records.member_state import MemberState
 from mock_coordinator.core.groups.records.state_records import (
     CurrentMemberAssignment,

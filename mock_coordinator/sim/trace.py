@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from kip848_client._types import TopicIdPartition
+from kip848_client.core.types import TopicIdPartition
 
 __all__ = ["Trace", "shown_partitions"]
 

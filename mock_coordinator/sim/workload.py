@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kip848_client._types import GroupId
+from kip848_client.core.types import GroupId
 from kip848_client.member import LeaveMode
 from mock_coordinator.sim.context import SimContext
 from mock_coordinator.sim.occasions import Occasions

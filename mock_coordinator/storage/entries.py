@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 
 __all__ = ["Batch", "Document", "Entry", "read_entries", "write_entry"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kip848_client._lazy import lazy_names
-from kip848_client._types import TopicPartition
 from kip848_client._version import __version__
+from kip848_client.core.lazy import lazy_names
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import (
     AdminFailed,
     BatchUnreadable,

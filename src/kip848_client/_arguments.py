@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Mapping
 from operator import index
 from typing import Final, SupportsIndex
 
-from kip848_client._shown import shown
-from kip848_client._types import TopicPartition
+from kip848_client.core.shown import shown
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
 
 __all__ = [

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from kip848_client._types import GroupId, MemberId, TopicId, TopicPartition
 from kip848_client.client_assignors import (
     AssignorMetadata,
     GroupMember,
     GroupTopic,
     PreparedGroup,
 )
+from kip848_client.core.types import GroupId, MemberId, TopicId, TopicPartition
 from kip848_client.errors import refusal
 from kip848_client.group import (
     AssignmentInstalled,

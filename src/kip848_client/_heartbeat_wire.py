@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client._types import GroupId, MemberId, TopicId
+from kip848_client.core.types import GroupId, MemberId, TopicId
 from kip848_client.member import (
     Assignment,
     AssignorNews,

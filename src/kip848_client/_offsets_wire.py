@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from kip848_client._ports import VersionLimits
-from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicPartition
+from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicPartition
 from kip848_client.error_codes import default_message, error_name
 from kip848_client.errors import RemoteProtocolError
 from kip848_client.group import CommittedRow

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from kip848_client.errors import TransportError
 from kip848_client.wire.messages.metadata import MetadataResponseTopic
 

@@ -22,8 +22,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from kip848_client._extras import installation
-from kip848_client._shown import shown
+from kip848_client.core.extras import installation
+from kip848_client.core.shown import shown
 from kip848_client.errors import ConfigError
 from kip848_client.metrics import TABLE, Metrics, Row, Sample, Statistic
 

@@ -25,8 +25,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from kip848_client._extras import installation
-from kip848_client._shown import shown
+from kip848_client.core.extras import installation
+from kip848_client.core.shown import shown
 from kip848_client.errors import ConfigError
 from kip848_client.metrics import (
     BUCKETS_MS,

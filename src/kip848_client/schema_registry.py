@@ -28,8 +28,8 @@ from traceback import walk_tb
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
-from kip848_client._extras import installation
-from kip848_client._shown import shown
+from kip848_client.core.extras import installation
+from kip848_client.core.shown import shown
 from kip848_client.errors import ConfigError, SchemaUnavailable
 from kip848_client.serialization import (
     ContextDeserializer,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kip848_client._types import format_topic_id
+from kip848_client.core.types import format_topic_id
 from mock_coordinator.core.logs.record_batch import HEADER_BYTES, read_header
 from tests.differential._consumer_protocol import assigned, assignment
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from kip848_client._types import format_topic_id
+from kip848_client.core.types import format_topic_id
 from kip848_client.error_codes import error_name
 from mock_coordinator.core.logs.record_batch import HEADER_BYTES, read_header
 from tests.differential._outcome import Exchange, Outcome

@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from kip848_client._types import TopicId, format_topic_id
+from kip848_client.core.types import TopicId, format_topic_id
 from kip848_client.wire import api_named
 from kip848_client.wire.messages.configs import (
     DescribeConfigsRequest,

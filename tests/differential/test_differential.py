@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire import request_api
 from kip848_client.wire.messages.consumer_group_heartbeat import (

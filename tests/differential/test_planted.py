@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from tests.differential._minimise import minimised, replayed
 from tests.differential._outcome import Outcome
 from tests.differential._plan import Kind, Plan

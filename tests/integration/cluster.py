@@ -20,7 +20,7 @@ from kip848_client._aiokafka._connection import ConnectionOptions
 from kip848_client._aiokafka._links import Link
 from kip848_client._clock import LoopClock
 from kip848_client._driver._closing import Closing
-from kip848_client._types import LEAVE_EPOCH, TopicId
+from kip848_client.core.types import LEAVE_EPOCH, TopicId
 from kip848_client.wire import api_named
 from kip848_client.wire.messages.configs import (
     IncrementalAlterConfigsRequest,

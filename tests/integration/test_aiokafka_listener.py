@@ -9,8 +9,8 @@ import aiokafka
 import pytest
 from aiokafka.structs import TopicPartition
 
-from kip848_client._types import LEAVE_EPOCH
 from kip848_client.aiokafka import _inner
+from kip848_client.core.types import LEAVE_EPOCH
 from kip848_client.wire import api_named
 from tests.integration.aiokafka_consumers import Listener, made, take
 from tests.integration.cluster import Cluster, eventually

@@ -19,8 +19,8 @@ from typing import Any, Final
 import pytest
 
 from kip848_client import TopicPartition
-from kip848_client._types import LEAVE_EPOCH
 from kip848_client.cli import main
+from kip848_client.core.types import LEAVE_EPOCH
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire import api_named
 from mock_coordinator import Fault, Match

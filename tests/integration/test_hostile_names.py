@@ -13,9 +13,9 @@ from typing import Final
 
 import pytest
 
-from kip848_client._types import LEAVE_EPOCH
-from kip848_client._visible import visible
 from kip848_client.cli import main
+from kip848_client.core.types import LEAVE_EPOCH
+from kip848_client.core.visible import visible
 from kip848_client.history import line_of
 from kip848_client.wire import api_named
 from mock_coordinator.threaded import BrokerThread

@@ -25,7 +25,7 @@ from kip848_client import (
     Transaction,
     TransactionAborted,
 )
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from kip848_client.producing import State, _transaction_requests
 from kip848_client.wire.messages.transactions import EndTxnRequest
 from mock_coordinator import MockBroker, options

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kip848_client import Consumer
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.spark import _decisions
 from kip848_client.spark._outcome import BatchRefused, End
 from tests.integration.cluster import eventually

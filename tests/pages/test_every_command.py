@@ -14,8 +14,8 @@ from typing import Final
 import pytest
 
 from benchmarks.__main__ import BENCHMARKS
-from kip848_client._extras import installation
 from kip848_client.cli import COMMANDS, main, parser_for
+from kip848_client.core.extras import installation
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = (

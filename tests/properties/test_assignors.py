@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kip848_client._types import MemberId, TopicId
 from kip848_client.assignors import (
     BUILTIN,
     Assignment,
@@ -25,6 +24,7 @@ from kip848_client.assignors import (
     same_partitions,
     string_set_order,
 )
+from kip848_client.core.types import MemberId, TopicId
 
 # No time limit for one example: the laws are about results, and the machine may be busy.
 law = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

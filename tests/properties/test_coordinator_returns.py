@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kip848_client._types import MemberId
+from kip848_client.core.types import MemberId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.member import (
     Command,

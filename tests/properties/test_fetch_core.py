@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.cluster import (
     ClusterChanged,
     Endpoint,
@@ -25,6 +24,7 @@ from kip848_client.cluster import (
     PartitionLeader,
     TopicLeaders,
 )
+from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 
-from kip848_client._types import TopicId, TopicIdPartition
+from kip848_client.core.types import TopicId, TopicIdPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching._model import FetchAnswer, FetchIntent, PartitionAnswer, Wanted
 from kip848_client.fetching._sessions import Difference, FetchSession, Verdict

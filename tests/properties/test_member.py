@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from kip848_client._types import MemberId, TopicId, TopicIdPartition
+from kip848_client.core.types import MemberId, TopicId, TopicIdPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.member import (
     AssignedPartition,

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client._types import TopicId, TopicPartition
 from kip848_client.cluster import (
     Leaders,
     LeadersLearnt,
@@ -23,6 +22,7 @@ from kip848_client.cluster import (
     PartitionLeader,
     TopicLeaders,
 )
+from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import RequestTimedOut
 from kip848_client.fetching._commands import Command, ListOffsets, OffsetsFound, OffsetsNotFound

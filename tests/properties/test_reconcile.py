@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client._types import TopicId, TopicIdPartition
+from kip848_client.core.types import TopicId, TopicIdPartition
 from kip848_client.member._model import group_by_topic, sanitise
 from kip848_client.member._reconcile import Acknowledge, AssignmentState, Held, Plan, next_step
 from tests.support.examples import examples

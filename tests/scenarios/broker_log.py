@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from aiokafka.record.memory_records import MemoryRecords
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from kip848_client.wire.messages.fetch import (
     FetchRequest,
     FetchRequestFetchPartition,

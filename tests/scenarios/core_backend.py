@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from kip848_client._types import TopicId, format_topic_id
+from kip848_client.core.types import TopicId, format_topic_id
 from kip848_client.wire import decode, encode
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.groups import GroupCoordinator, GroupType, StateRecord

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from kip848_client.wire.messages.classic_group import JoinGroupRequest
 
 __all__ = ["GivenIds", "asks_for_an_id", "uuid_of"]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from kip848_client.error_codes import error_name
 from mock_coordinator.core.groups.records.state_records import StateRecord
 from tests.scenarios.notation import NotationError, partitions_text, read_partitions

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client._types import GroupId, TopicId, TopicIdPartition
+from kip848_client.core.types import GroupId, TopicId, TopicIdPartition
 from kip848_client.errors import ConfigError
 from kip848_client.member import EXTRA_HEARTBEATS_MAX, LossReason, MemberState
 from kip848_client.wire.messages.metadata import MetadataRequest

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
-from kip848_client._types import MemberId, TopicPartition
+from kip848_client.core.types import MemberId, TopicPartition
 from tests.simulation.computing_group import ComputingGroup
 
 __all__ = ["Upgrade", "moves", "upgrade"]

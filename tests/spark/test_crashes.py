@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kip848_client import Admin, Consumer
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from tests.spark import programs
 from tests.spark.books import Books, until
 from tests.spark.held import FREE, QUERIES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client._types import TopicIdPartition
+from kip848_client.core.types import TopicIdPartition
 from kip848_client.fetching import FetchIntent, Wanted
 
 __all__ = ["take_in"]

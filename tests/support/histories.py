@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.history import HistoryEvent
 
 __all__ = ["KINDS_OF_MEMBERS", "any_history", "event"]

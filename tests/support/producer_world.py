@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from kip848_client._types import TopicId, TopicPartition
 from kip848_client.cluster import (
     LeadersLearnt,
     LeadersNotLearnt,
@@ -21,6 +20,7 @@ from kip848_client.cluster import (
     PartitionLeader,
     TopicLeaders,
 )
+from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import DeliveryTimedOut, Kip848Error
 from kip848_client.producing import _commands as do

@@ -25,7 +25,7 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from kip848_client._types import LEAVE_EPOCH, TopicId
+from kip848_client.core.types import LEAVE_EPOCH, TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire import api_named
 from kip848_client.wire.messages.topics import (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error, RecordUnreadable
 from kip848_client.producing._errors import Api, Reaction, reaction, refusal
 from kip848_client.producing._model import ProducerId

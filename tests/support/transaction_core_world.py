@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kip848_client._aiokafka._builder import builder_maker
-from kip848_client._types import TopicId, TopicPartition
 from kip848_client.cluster import (
     LeadersLearnt,
     LeadersNotLearnt,
@@ -13,6 +12,7 @@ from kip848_client.cluster import (
     PartitionLeader,
     TopicLeaders,
 )
+from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev

@@ -15,18 +15,18 @@ from tests.tidy.test_layers import GROUND
 PURE = (
     "kip848_client._aiokafka._throttle",
     "kip848_client._assignor_wire",
-    "kip848_client._backoff",
+    "kip848_client.core.backoff",
     "kip848_client._computing",
     "kip848_client._driver._recovery",
-    "kip848_client._extras",
+    "kip848_client.core.extras",
     "kip848_client._heartbeat_wire",
-    "kip848_client._lazy",
+    "kip848_client.core.lazy",
     "kip848_client._offsets_wire",
-    "kip848_client._partition_names",
-    "kip848_client._secrets",
-    "kip848_client._shown",
-    "kip848_client._types",
-    "kip848_client._visible",
+    "kip848_client.core.partition_names",
+    "kip848_client.core.secrets",
+    "kip848_client.core.shown",
+    "kip848_client.core.types",
+    "kip848_client.core.visible",
     "kip848_client.admin._connect_wire",
     "kip848_client.admin._group_wire",
     "kip848_client.admin._model",
@@ -151,7 +151,7 @@ IMPURE = frozenset(
 HARMLESS = frozenset(["os.path.commonprefix", "uuid.UUID"])
 """Of impure modules: a function of texts, a value. Each has to be imported by its name."""
 
-READS_THE_ENVIRONMENT = {"kip848_client._extensions"}
+READS_THE_ENVIRONMENT = {"kip848_client.core.extensions"}
 """Once, when it is imported: whether faster ways to the same results may be used."""
 
 BANNED = frozenset(["__import__", "hash", "id", "input", "open", "print"])

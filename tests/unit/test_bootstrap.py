@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client._bootstrap import bootstrap_addresses
+from kip848_client.core.bootstrap import bootstrap_addresses
 
 
 @pytest.mark.parametrize(

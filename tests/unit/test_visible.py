@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client._visible import visible
+from kip848_client.core.visible import visible
 from tests.support.examples import examples
 
 ANYTHING: Final = st.text(st.characters(), max_size=40)  # lone surrogates included

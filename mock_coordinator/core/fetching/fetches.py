@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Final, TypeVar
 
-from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicIdPartition
+from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicIdPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.fetch import (
     FetchRequest,

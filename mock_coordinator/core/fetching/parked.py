@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kip848_client._types import TopicIdPartition
+from kip848_client.core.types import TopicIdPartition
 from mock_coordinator.core.fetching.fetches import FetchPlan
 
 __all__ = ["Parked", "ParkedFetches"]

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kip848_client._types import TopicId, TopicIdPartition
+from kip848_client.core.types import TopicId, TopicIdPartition
 from mock_coordinator.core.logs.aborted_transactions import (
     AbortedTransaction,
     AbortedTransactions,

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from mock_coordinator.core.nodes.placement import placed
 from mock_coordinator.core.nodes.registry import Nodes
 from mock_coordinator.core.topics.catalog import Catalog, Topic

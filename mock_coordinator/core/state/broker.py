@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from kip848_client._types import TopicId, format_topic_id
+from kip848_client.core.types import TopicId, format_topic_id
 from mock_coordinator.core.journals.offsets_log import OffsetsLog
 from mock_coordinator.core.journals.transactions_log import TransactionLogs
 from mock_coordinator.core.logs.log import Logs

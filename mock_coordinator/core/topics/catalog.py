@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from kip848_client._types import ZERO_TOPIC_ID, TopicId
+from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
 
 __all__ = ["Catalog", "CatalogChanges", "Topic"]
 

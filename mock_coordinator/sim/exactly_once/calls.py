@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.exactly_once import (
     Cut,
     Event,

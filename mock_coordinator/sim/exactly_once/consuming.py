@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
-from kip848_client._types import TopicIdPartition, TopicPartition
+from kip848_client.core.types import TopicIdPartition, TopicPartition
 from kip848_client.errors import CallbackError, CommitFailed, Kip848Error, NotAssigned
 from kip848_client.exactly_once import Portion
 from kip848_client.fetching import Sought

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from random import Random
 from typing import Final
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.exactly_once import (
     Abort,

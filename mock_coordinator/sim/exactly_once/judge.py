@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kip848_client._types import TopicId, TopicPartition
+from kip848_client.core.types import TopicId, TopicPartition
 from mock_coordinator.core.groups.records.state_records import (
     OffsetCommit,
     StateRecord,

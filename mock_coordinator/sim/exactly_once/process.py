@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client._types import GroupId, MemberId, TopicIdPartition
+from kip848_client.core.types import GroupId, MemberId, TopicIdPartition
 from kip848_client.errors import CommitInDoubt, Kip848Error, ProducerFenced
 from kip848_client.exactly_once import StopRequested
 from kip848_client.group import Input

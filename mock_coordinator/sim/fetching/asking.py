@@ -18,8 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from kip848_client._types import ZERO_TOPIC_ID, TopicIdPartition
 from kip848_client.cluster import LearnLeaders
+from kip848_client.core.types import ZERO_TOPIC_ID, TopicIdPartition
 from kip848_client.fetching._commands import ListOffsets, SendFetch
 from kip848_client.fetching._model import FetchAnswer, Wanted
 from kip848_client.wire.messages.fetch import FetchRequest

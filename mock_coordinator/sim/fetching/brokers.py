@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.fetch import (
     FetchRequest,

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kip848_client._types import (
+from kip848_client.core.types import (
     ZERO_TOPIC_ID,
     TopicId,
     TopicIdPartition,

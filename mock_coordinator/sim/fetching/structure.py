@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.cluster import LeadersNotLearnt
+from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError
 from kip848_client.fetching import (

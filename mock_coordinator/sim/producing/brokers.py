@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.sim.producing.context import ProduceContext

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 
 __all__ = ["Facts", "Fate", "Record", "Told", "Transaction"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from random import Random
 from typing import Final, Protocol
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import (
     CommitInDoubt,
     Kip848Error,

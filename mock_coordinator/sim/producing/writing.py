@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
 from mock_coordinator.core.logs.control_records import marker_commits
 from mock_coordinator.core.logs.log import PartitionLog

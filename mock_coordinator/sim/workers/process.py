@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client._types import MemberId
 from kip848_client.connect import (
     AssignorFailed,
     IncrementalCooperativeAssignor,
@@ -20,6 +19,7 @@ from kip848_client.connect import (
     SpreadAssignor,
     computed_target,
 )
+from kip848_client.core.types import MemberId
 from kip848_client.member import (
     Announce,
     Event,

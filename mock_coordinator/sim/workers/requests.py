@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kip848_client._types import GroupId, MemberId
+from kip848_client.core.types import GroupId, MemberId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.member import (
     CoordinatorFound,

@@ -18,7 +18,7 @@ from aiokafka.protocol.produce import ProduceRequest as TheirProduceRequest
 from aiokafka.protocol.produce import ProduceResponse_v8
 
 from kip848_client._ports import TopicView
-from kip848_client._types import ZERO_TOPIC_ID, TopicId
+from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import Kip848Error, RemoteProtocolError, refusal
 from kip848_client.wire import request_api

@@ -11,9 +11,9 @@ from kip848_client._aiokafka._connection import ConnectionOptions
 from kip848_client._aiokafka._first_answer import FirstAnswer
 from kip848_client._aiokafka._first_server import first_to_connect
 from kip848_client._aiokafka._links import Link, LinkPool
-from kip848_client._bootstrap import bootstrap_addresses
 from kip848_client._chance import CHANCE
 from kip848_client._ports import ANY_VERSION, Clock, ConnectionWatch, NotSent, VersionLimits
+from kip848_client.core.bootstrap import bootstrap_addresses
 from kip848_client.errors import (
     CoordinatorUnavailable,
     Kip848Error,

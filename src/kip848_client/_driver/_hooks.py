@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import anyio
 
-from kip848_client._shown import told
+from kip848_client.core.shown import told
 from kip848_client.errors import CallbackError
 
 __all__ = ["call_hook"]

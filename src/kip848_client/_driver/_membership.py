@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kip848_client._ports import ConnectionBroken, Transport, VersionLimits
-from kip848_client._types import MemberId
+from kip848_client.core.types import MemberId
 from kip848_client.errors import (
     BrokerError,
     Kip848Error,

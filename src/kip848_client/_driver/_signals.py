@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any
 
-from kip848_client._shown import shown
+from kip848_client.core.shown import shown
 from kip848_client.errors import ConfigError, LocalProtocolError
 
 __all__ = ["checked_signals", "on_first_signal"]

@@ -27,7 +27,6 @@ from kip848_client._driver._backoff import Backoff
 from kip848_client._driver._recovery import Recovery
 from kip848_client._driver._waits import ANNOUNCED_AFTER_MS
 from kip848_client._ports import Clock, ConnectionBroken, Transport
-from kip848_client._types import ZERO_TOPIC_ID, TopicId, Wait
 from kip848_client.cluster import (
     METADATA_VERSIONS,
     LeadersLearnt,
@@ -38,6 +37,7 @@ from kip848_client.cluster import (
     metadata_request,
     questions_of,
 )
+from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, Wait
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import Kip848Error, RemoteProtocolError, TransportError
 from kip848_client.wire.messages.metadata import (

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client._types import Wait
+from kip848_client.core.types import Wait
 
 __all__ = ["ANNOUNCED_AFTER_MS", "Waits"]
 

@@ -17,8 +17,6 @@ from kip848_client._driver._closing import Closing
 from kip848_client._driver._home import Home
 from kip848_client._driver._parts import connection_options
 from kip848_client._ports import Clock
-from kip848_client._shown import repr_at_any_time
-from kip848_client._types import TopicPartition
 from kip848_client.admin import _arguments, _groups, _offsets, _topics
 from kip848_client.admin._asking import Asking
 from kip848_client.admin._model import (
@@ -35,6 +33,8 @@ from kip848_client.admin._model import (
 )
 from kip848_client.admin._reset import OffsetReset
 from kip848_client.config import AdminConfig, AdminSettings
+from kip848_client.core.shown import repr_at_any_time
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import LocalProtocolError
 
 __all__ = ["Admin"]

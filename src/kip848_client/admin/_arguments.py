@@ -14,8 +14,6 @@ from kip848_client._arguments import (
     checked_topic,
     checked_wire_text,
 )
-from kip848_client._shown import shown
-from kip848_client._types import TopicPartition
 from kip848_client.admin._model import CommittedOffset, NewTopic
 from kip848_client.admin._offset_wire import EARLIEST, LATEST
 from kip848_client.admin._reset import (
@@ -26,6 +24,8 @@ from kip848_client.admin._reset import (
     ToPlan,
     ToTime,
 )
+from kip848_client.core.shown import shown
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
 
 __all__ = [

@@ -16,10 +16,10 @@ from kip848_client._driver._backoff import Backoff
 from kip848_client._driver._loop_watch import LoopWatch
 from kip848_client._driver._waits import Waits
 from kip848_client._ports import ANY_VERSION, Clock, NotSent, VersionLimits
-from kip848_client._types import TopicPartition, Wait
 from kip848_client.admin._failures import named
 from kip848_client.admin._model import Node
 from kip848_client.admin._rounds import ANYONE, OutOfTime, Refusal, Rounds
+from kip848_client.core.types import TopicPartition, Wait
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     CoordinatorUnavailable,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from kip848_client._types import TopicPartition
 from kip848_client.admin._connect_wire import classic_workers
 from kip848_client.admin._model import (
     GROUP_TYPES,
@@ -17,6 +16,7 @@ from kip848_client.admin._model import (
 )
 from kip848_client.admin._rounds import Refusal, refusal_if_any
 from kip848_client.connect import PROTOCOL_TYPE
+from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import WireError, refusal
 from kip848_client.wire._codec import decode_at

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Final
 
-from kip848_client._types import TopicPartition
 from kip848_client.admin._model import CommittedOffset, ListedOffset
 from kip848_client.admin._rounds import Refusal, refusal_if_any
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import refusal
 from kip848_client.wire.messages.list_offsets import (
     ListOffsetsRequest,

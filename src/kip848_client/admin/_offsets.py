@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from kip848_client._types import TopicPartition
 from kip848_client.admin import _offset_wire as wire
 from kip848_client.admin._asking import Asking
 from kip848_client.admin._failures import all_of
@@ -18,6 +17,7 @@ from kip848_client.admin._reset import (
     time_wanted_ms,
 )
 from kip848_client.admin._rounds import LATER, LOOK_UP_AGAIN, Refusal
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import (
     AdminFailed,
     BrokerError,

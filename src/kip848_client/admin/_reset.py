@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client._shown import shown
-from kip848_client._types import TopicPartition
-from kip848_client._visible import visible
+from kip848_client.core.shown import shown
+from kip848_client.core.types import TopicPartition
+from kip848_client.core.visible import visible
 from kip848_client.errors import ConfigError
 
 __all__ = [

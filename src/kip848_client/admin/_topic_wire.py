@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kip848_client._types import format_topic_id
 from kip848_client.admin._model import (
     ConfigEntry,
     ConfigSource,
@@ -15,6 +14,7 @@ from kip848_client.admin._model import (
     TopicDescription,
 )
 from kip848_client.admin._rounds import Refusal, refusal_if_any
+from kip848_client.core.types import format_topic_id
 from kip848_client.errors import refusal
 from kip848_client.wire.messages.configs import (
     DescribeConfigsRequest,

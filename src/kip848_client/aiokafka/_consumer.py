@@ -14,7 +14,6 @@ from typing import Any, Final, Self
 from kip848_client._aiokafka._client import LinkedClient
 from kip848_client._aiokafka._theirs import AIOKafkaConsumer as TheirConsumer
 from kip848_client._aiokafka._theirs import errors
-from kip848_client._shown import repr_at_any_time
 from kip848_client.aiokafka._coordinator import Coordinator
 from kip848_client.aiokafka._inner import InnerConsumer
 from kip848_client.aiokafka._marked import marked_as_coroutine
@@ -25,6 +24,7 @@ from kip848_client.aiokafka._subscription import Subscription
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.aiokafka.structs import TopicPartition
 from kip848_client.consumer import Caller, GroupMetadata, MemberView, calling_task
+from kip848_client.core.shown import repr_at_any_time
 from kip848_client.errors import CallbackError
 
 __all__ = ["AIOKafkaConsumer"]

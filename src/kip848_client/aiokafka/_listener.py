@@ -15,9 +15,9 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from kip848_client._types import TopicPartition as OurPartition
 from kip848_client.aiokafka._inner import InnerConsumer
 from kip848_client.aiokafka.structs import TopicPartition
+from kip848_client.core.types import TopicPartition as OurPartition
 
 __all__ = ["ListenerInPairs"]
 

@@ -10,8 +10,8 @@ from collections.abc import Collection
 from typing import Any
 from weakref import WeakSet
 
-from kip848_client._types import TopicPartition
 from kip848_client.aiokafka._inner import InnerConsumer
+from kip848_client.core.types import TopicPartition
 
 __all__ = ["enlist", "member_for"]
 

@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kip848_client._types import TopicPartition as OurPartition
 from kip848_client.aiokafka._inner import InnerConsumer
 from kip848_client.aiokafka._subscription import Subscription
 from kip848_client.aiokafka.errors import Translating
@@ -21,6 +20,7 @@ from kip848_client.aiokafka.structs import (
     OffsetAndTimestamp,
     TopicPartition,
 )
+from kip848_client.core.types import TopicPartition as OurPartition
 from kip848_client.errors import CallbackError, NotAssigned
 
 __all__ = ["Fetcher"]

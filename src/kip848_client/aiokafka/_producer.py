@@ -14,7 +14,6 @@ from typing import Any, Self
 from kip848_client._aiokafka._client import LinkedClient
 from kip848_client._aiokafka._theirs import AIOKafkaProducer as TheirProducer
 from kip848_client._aiokafka._theirs import commit_structure_validate, errors
-from kip848_client._shown import repr_at_any_time
 from kip848_client.aiokafka._consumer import AIOKafkaConsumer
 from kip848_client.aiokafka._inner import InnerProducer
 from kip848_client.aiokafka._members import member_for
@@ -28,6 +27,7 @@ from kip848_client.aiokafka._producer_organs import (
 )
 from kip848_client.aiokafka._settings import producer_settings
 from kip848_client.aiokafka.errors import Translating
+from kip848_client.core.shown import repr_at_any_time
 
 __all__ = ["AIOKafkaProducer"]
 

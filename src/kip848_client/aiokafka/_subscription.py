@@ -10,13 +10,13 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Final
 
 from kip848_client._aiokafka._client import LinkedClient
-from kip848_client._types import TopicPartition as OurPartition
 from kip848_client.aiokafka._inner import InnerConsumer
 from kip848_client.aiokafka._listener import ListenerInPairs
 from kip848_client.aiokafka._matched_topics import MatchedTopics
 from kip848_client.aiokafka._whole_topics import WholeTopics
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.aiokafka.structs import OffsetAndMetadata, TopicPartition
+from kip848_client.core.types import TopicPartition as OurPartition
 from kip848_client.errors import ConsumerClosed
 
 __all__ = ["Subscription"]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kip848_client._types import TopicId
 from kip848_client.assignors._java_order import (
     DEFAULT_CAPACITY,
     bucket_order,
@@ -24,6 +23,7 @@ from kip848_client.assignors._java_order import (
     topic_spread,
 )
 from kip848_client.assignors._spec import Partitions
+from kip848_client.core.types import TopicId
 
 __all__ = ["Draft", "same_partitions", "stored_topic_order"]
 

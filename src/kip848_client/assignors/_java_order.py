@@ -41,7 +41,7 @@ from functools import lru_cache
 from operator import mul
 from typing import Final, TypeVar
 
-from kip848_client._types import MemberId, TopicId
+from kip848_client.core.types import MemberId, TopicId
 
 __all__ = [
     "DEFAULT_CAPACITY",

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Protocol, TypeAlias
 
-from kip848_client._types import MemberId, TopicId
+from kip848_client.core.types import MemberId, TopicId
 from kip848_client.errors import Kip848Error
 
 __all__ = [

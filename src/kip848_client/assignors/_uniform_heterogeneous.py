@@ -25,7 +25,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from struct import unpack
 from typing import Final
 
-from kip848_client._types import MemberId, TopicId, format_topic_id
 from kip848_client.assignors._draft import Draft
 from kip848_client.assignors._java_order import table_size_for
 from kip848_client.assignors._spec import (
@@ -36,6 +35,7 @@ from kip848_client.assignors._spec import (
     Partitions,
     TopicMetadata,
 )
+from kip848_client.core.types import MemberId, TopicId, format_topic_id
 
 __all__ = ["assign_heterogeneous"]
 

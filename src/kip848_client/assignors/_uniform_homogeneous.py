@@ -20,7 +20,6 @@ from collections.abc import Mapping
 from itertools import groupby
 from operator import itemgetter
 
-from kip848_client._types import MemberId, TopicId, TopicIdPartition, format_topic_id
 from kip848_client.assignors._draft import Draft, stored_topic_order
 from kip848_client.assignors._java_order import (
     DEFAULT_CAPACITY,
@@ -38,6 +37,7 @@ from kip848_client.assignors._spec import (
     Partitions,
     TopicMetadata,
 )
+from kip848_client.core.types import MemberId, TopicId, TopicIdPartition, format_topic_id
 
 __all__ = ["assign_homogeneous"]
 

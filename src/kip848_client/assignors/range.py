@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kip848_client._types import MemberId, TopicId
 from kip848_client.assignors._draft import same_partitions
 from kip848_client.assignors._java_order import table_order, table_size_for, topic_spread, utf16_key
 from kip848_client.assignors._spec import (
@@ -24,6 +23,7 @@ from kip848_client.assignors._spec import (
     SubscriptionType,
     TopicMetadata,
 )
+from kip848_client.core.types import MemberId, TopicId
 
 __all__ = ["RangeAssignor"]
 

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from kip848_client._version import __version__
-from kip848_client._visible import visible
 from kip848_client.cli._output import Unwritable, flush, give_up, prepare, put, put_error
+from kip848_client.core.visible import visible
 from kip848_client.errors import ConfigError
 
 __all__ = ["COMMANDS", "main", "parser_for"]

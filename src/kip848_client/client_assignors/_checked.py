@@ -11,8 +11,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from kip848_client._shown import shown, told
-from kip848_client._types import TopicId, TopicPartition
 from kip848_client.client_assignors._model import (
     AssignorFailed,
     GroupAssignment,
@@ -20,6 +18,8 @@ from kip848_client.client_assignors._model import (
     MemberAssignment,
     PreparedGroup,
 )
+from kip848_client.core.shown import shown, told
+from kip848_client.core.types import TopicId, TopicPartition
 
 __all__ = ["CheckedAssignment", "MemberRow", "checked_assignment"]
 

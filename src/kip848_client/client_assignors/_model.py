@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from kip848_client._types import GroupMetadata, TopicId, TopicPartition
+from kip848_client.core.types import GroupMetadata, TopicId, TopicPartition
 from kip848_client.errors import Kip848Error
 
 __all__ = [

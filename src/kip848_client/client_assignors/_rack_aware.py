@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kip848_client._types import TopicPartition
 from kip848_client.client_assignors._model import (
     GroupAssignment,
     GroupMember,
@@ -17,6 +16,7 @@ from kip848_client.client_assignors._model import (
     MemberAssignment,
 )
 from kip848_client.client_assignors._shipped import ShippedAssignor
+from kip848_client.core.types import TopicPartition
 
 __all__ = ["RackAwareAssignor"]
 

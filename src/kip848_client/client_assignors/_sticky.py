@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kip848_client._types import MemberId, TopicId, TopicPartition
 from kip848_client.assignors import (
     GroupSpec,
     MemberSpec,
@@ -19,6 +18,7 @@ from kip848_client.client_assignors._model import (
     MemberAssignment,
 )
 from kip848_client.client_assignors._shipped import ShippedAssignor
+from kip848_client.core.types import MemberId, TopicId, TopicPartition
 
 __all__ = ["StickyAssignor"]
 

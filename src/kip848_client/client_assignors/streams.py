@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import ClassVar, Final, NamedTuple
 from uuid import UUID
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.wire import decode, encode
 from kip848_client.wire._fields import array, data, int32, int64, string
 from kip848_client.wire._fields import uuid as uuid_field

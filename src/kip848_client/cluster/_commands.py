@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 
 __all__ = ["LearnLeaders"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kip848_client._types import TopicId
 from kip848_client.cluster._model import TopicLeaders
+from kip848_client.core.types import TopicId
 
 __all__ = ["ClusterChanged", "ClusterEvent", "LeadersLearnt", "LeadersNotLearnt"]
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from kip848_client._backoff import Jitter, backoff_ms
-from kip848_client._types import TopicId
 from kip848_client.cluster._commands import LearnLeaders
 from kip848_client.cluster._model import MetadataSettings
+from kip848_client.core.backoff import Jitter, backoff_ms
+from kip848_client.core.types import TopicId
 
 __all__ = ["MetadataQuestions"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 
 __all__ = [
     "NO_EPOCH",

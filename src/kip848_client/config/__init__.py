@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kip848_client._lazy import lazy_names
+from kip848_client.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from kip848_client.config._admin import AdminConfig, AdminSettings

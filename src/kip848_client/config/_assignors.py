@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from kip848_client._shown import shown
 from kip848_client.client_assignors import ClientAssignor
+from kip848_client.core.shown import shown
 
 if TYPE_CHECKING:  # a consumer needs nothing of Connect
     from kip848_client.connect import ConnectAssignor

@@ -28,10 +28,10 @@ from pydantic import (
     model_validator,
 )
 
-from kip848_client._bootstrap import bootstrap_addresses
-from kip848_client._secrets import shown_setting
-from kip848_client._shown import shown
 from kip848_client.config._tls import Pem, tls_context
+from kip848_client.core.bootstrap import bootstrap_addresses
+from kip848_client.core.secrets import shown_setting
+from kip848_client.core.shown import shown
 from kip848_client.errors import ConfigError
 
 __all__ = ["ClientConfig", "ClientSettings", "Int32", "Int64", "WireText", "checked_for_the_wire"]

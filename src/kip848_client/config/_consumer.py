@@ -13,11 +13,11 @@ from typing import Any, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from kip848_client._shown import shown
 from kip848_client.client_assignors import ClientAssignor
 from kip848_client.config._assignors import checked_assignors
 from kip848_client.config._client import ClientConfig, ClientSettings, Int32, Int64, WireText
 from kip848_client.config._metrics import MetricsStore
+from kip848_client.core.shown import shown
 from kip848_client.metrics import Metrics
 
 __all__ = ["CLASSIC_ONLY", "ConsumerConfig", "ConsumerSettings", "parse_duration_ms"]

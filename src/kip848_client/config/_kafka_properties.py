@@ -12,8 +12,8 @@ import ssl
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kip848_client._secrets import shown_setting
 from kip848_client.config._tls import Pem, tls_context
+from kip848_client.core.secrets import shown_setting
 from kip848_client.errors import ConfigError
 
 __all__ = [

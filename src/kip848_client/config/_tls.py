@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kip848_client._secrets import shown_setting
+from kip848_client.core.secrets import shown_setting
 
 __all__ = ["Pem", "tls_context"]
 

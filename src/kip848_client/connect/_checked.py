@@ -8,7 +8,6 @@ import inspect
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, cast
 
-from kip848_client._shown import shown, told
 from kip848_client.client_assignors import AssignorFailed
 from kip848_client.connect._items import ITSELF, ConnectorTaskId, Items, item_name
 from kip848_client.connect._model import (
@@ -18,6 +17,7 @@ from kip848_client.connect._model import (
     TargetAssignment,
     WorkerGroup,
 )
+from kip848_client.core.shown import shown, told
 
 __all__ = ["DATA_MAX", "checked_target", "computed_target"]
 

@@ -12,8 +12,8 @@ import struct
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from kip848_client._types import TopicId
 from kip848_client.connect._items import ITSELF, item_name
+from kip848_client.core.types import TopicId
 from kip848_client.wire.messages.connect_group import ConnectGroupItems
 
 __all__ = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kip848_client._types import GroupMetadata
 from kip848_client.consumer._consumer import Consumer
 from kip848_client.consumer._event_streams import EventStream
 from kip848_client.consumer._listener import RebalanceListener
@@ -10,6 +9,7 @@ from kip848_client.consumer._parts import connections
 from kip848_client.consumer._poller import Caller, calling_task
 from kip848_client.consumer._records import OffsetAndMetadata, OffsetAndTimestamp
 from kip848_client.consumer._view import MemberView
+from kip848_client.core.types import GroupMetadata
 from kip848_client.records import Record, RecordBatchView
 
 __all__ = [

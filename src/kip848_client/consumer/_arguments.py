@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kip848_client._shown import shown
+from kip848_client.core.shown import shown
 from kip848_client.errors import ConfigError
 from kip848_client.member import LeaveMode
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import anyio
 
-from kip848_client._partition_names import listed
 from kip848_client._ports import Clock
-from kip848_client._types import TopicPartition
 from kip848_client.consumer._group_log import GroupLog
+from kip848_client.core.partition_names import listed
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConsumerClosed, Kip848Error
 from kip848_client.group import (
     CommittedAsked,

@@ -20,8 +20,6 @@ from kip848_client._arguments import (
     checked_timeout_ms,
     checked_topics,
 )
-from kip848_client._shown import repr_at_any_time
-from kip848_client._types import GroupMetadata, TopicPartition
 from kip848_client.config import ConsumerConfig, ConsumerSettings
 from kip848_client.consumer._arguments import checked_leave
 from kip848_client.consumer._engine import Engine
@@ -32,6 +30,8 @@ from kip848_client.consumer._patterns import checked_pattern
 from kip848_client.consumer._poller import Caller, calling_task
 from kip848_client.consumer._records import OffsetAndMetadata, OffsetForTransaction
 from kip848_client.consumer._wishes import with_epochs
+from kip848_client.core.shown import repr_at_any_time
+from kip848_client.core.types import GroupMetadata, TopicPartition
 from kip848_client.errors import (
     ConfigError,
     ConsumerClosed,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Final, TypeVar
 
-from kip848_client._shown import shown
-from kip848_client._types import GroupMetadata
 from kip848_client.consumer._watched import Watched
+from kip848_client.core.shown import shown
+from kip848_client.core.types import GroupMetadata
 from kip848_client.errors import LocalProtocolError
 
 __all__ = ["GroupCalls"]

@@ -12,10 +12,10 @@ from kip848_client._arguments import (
     checked_topic,
 )
 from kip848_client._driver._closing import Closing
-from kip848_client._types import TopicPartition
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._engine import Engine
 from kip848_client.consumer._records import OffsetAndTimestamp
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConsumerClosed, ConsumerNotStarted, NotAssigned, not_assigned
 from kip848_client.fetching import EARLIEST, LATEST
 from kip848_client.watching import lag_of

@@ -18,8 +18,8 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Protocol
 
 from kip848_client._driver._hooks import call_hook
-from kip848_client._shown import shown
-from kip848_client._types import TopicPartition
+from kip848_client.core.shown import shown
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import CallbackError, ConfigError
 
 __all__ = ["RebalanceListener", "call_listener", "checked_listener", "listener_method"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from kip848_client._shown import shown
+from kip848_client.core.shown import shown
 from kip848_client.errors import ConfigError
 
 __all__ = ["checked_pattern"]

@@ -22,8 +22,8 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from kip848_client._types import TopicPartition
 from kip848_client.consumer._unpacking import UnpackingThread
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import BatchUnreadable, Kip848Error, RecordUnreadable, not_assigned
 from kip848_client.fetching import (
     BufferRead,

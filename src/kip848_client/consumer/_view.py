@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kip848_client._types import TopicPartition
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._engine import Engine
 from kip848_client.consumer._supervisor import Supervisor
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.member import MemberState
 from kip848_client.watching import ConsumerHealth, Lifecycle

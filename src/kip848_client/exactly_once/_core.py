@@ -27,10 +27,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from kip848_client._backoff import Jitter, backoff_ms
-from kip848_client._partition_names import listed
-from kip848_client._shown import shown
-from kip848_client._types import TopicPartition
+from kip848_client.core.backoff import Jitter, backoff_ms
+from kip848_client.core.partition_names import listed
+from kip848_client.core.shown import shown
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import (
     CallbackError,
     CommitInDoubt,

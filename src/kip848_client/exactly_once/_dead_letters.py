@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import RecordUnreadable
 from kip848_client.records import Record
 from kip848_client.records._record import RawRecord, raw_record

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 
 __all__ = ["Portion", "ProcessorSettings", "State"]
 

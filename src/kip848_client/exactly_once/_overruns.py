@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from kip848_client._partition_names import listed
-from kip848_client._types import TopicPartition
+from kip848_client.core.partition_names import listed
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import TransactionTimedOut
 from kip848_client.exactly_once._model import Portion
 

@@ -18,8 +18,8 @@ from kip848_client._clock import LoopClock
 from kip848_client._driver._backoff import jittered
 from kip848_client._driver._closing import Closing
 from kip848_client._driver._signals import checked_signals, on_first_signal
-from kip848_client._shown import repr_at_any_time, shown
 from kip848_client.consumer import Consumer
+from kip848_client.core.shown import repr_at_any_time, shown
 from kip848_client.errors import ConfigError, Kip848Error, LocalProtocolError
 from kip848_client.exactly_once._core import ProcessorCore
 from kip848_client.exactly_once._model import ProcessorSettings

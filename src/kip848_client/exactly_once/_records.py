@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kip848_client._shown import shown
+from kip848_client.core.shown import shown
 from kip848_client.errors import ConfigError
 
 __all__ = ["Outputs", "ProducerRecord", "outputs_of"]

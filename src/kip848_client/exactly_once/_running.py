@@ -17,8 +17,8 @@ from typing import Any, Final
 from kip848_client._driver._home import Home
 from kip848_client._driver._stepping import Stepping
 from kip848_client._ports import Clock
-from kip848_client._types import TopicPartition
 from kip848_client.consumer import Consumer
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConsumerClosed, Kip848Error, NotAssigned
 from kip848_client.exactly_once import _commands as do
 from kip848_client.exactly_once import _events as ev

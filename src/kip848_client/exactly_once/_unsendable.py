@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.exactly_once._model import Portion
 
 __all__ = ["Unsendable", "UnsendableRun"]

@@ -24,9 +24,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from kip848_client._backoff import Jitter
-from kip848_client._partition_names import listed
-from kip848_client._types import TopicId, TopicPartition, Wait
 from kip848_client.cluster import (
     NO_EPOCH,
     NO_NODE,
@@ -39,6 +36,9 @@ from kip848_client.cluster import (
     MetadataQuestions,
     MetadataSettings,
 )
+from kip848_client.core.backoff import Jitter
+from kip848_client.core.partition_names import listed
+from kip848_client.core.types import TopicId, TopicPartition, Wait
 from kip848_client.errors import Kip848Error, LocalProtocolError
 from kip848_client.fetching import _commands as do
 from kip848_client.fetching import _events as ev

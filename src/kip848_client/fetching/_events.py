@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kip848_client._types import TopicId, TopicPartition
+from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.fetching._model import FetchAnswer, ListedOffset, StoredOffset
 

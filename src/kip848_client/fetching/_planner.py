@@ -26,9 +26,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kip848_client._partition_names import shown
-from kip848_client._types import TopicIdPartition
 from kip848_client.cluster import NO_EPOCH, NO_NODE, Leaders
+from kip848_client.core.partition_names import shown
+from kip848_client.core.types import TopicIdPartition
 from kip848_client.fetching._buffer import Buffer
 from kip848_client.fetching._commands import SendFetch
 from kip848_client.fetching._model import FetchIntent, FetchSettings, Wanted

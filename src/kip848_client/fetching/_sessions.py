@@ -36,7 +36,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kip848_client._types import ZERO_TOPIC_ID, TopicIdPartition, format_topic_id
+from kip848_client.core.types import ZERO_TOPIC_ID, TopicIdPartition, format_topic_id
 from kip848_client.error_codes import default_message, error_name
 from kip848_client.errors import LocalProtocolError
 from kip848_client.fetching._errors import whole_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
+from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.fetching import _partition as reasons
 from kip848_client.fetching._assigned import Assigned

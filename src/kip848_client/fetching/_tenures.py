@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kip848_client._types import TopicId, TopicPartition
+from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.fetching._assigned import Assigned
 from kip848_client.fetching._buffer import Buffer

@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection
 from heapq import heappop, heappush
 from typing import Final
 
-from kip848_client._backoff import Jitter, backoff_ms
-from kip848_client._partition_names import listed
-from kip848_client._types import TopicPartition
+from kip848_client.core.backoff import Jitter, backoff_ms
+from kip848_client.core.partition_names import listed
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.fetching._assigned import Assigned
 from kip848_client.fetching._commands import Command, Notice, Readable

@@ -12,10 +12,10 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.cluster import (
     Endpoint,
 )
+from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.fetching._commands import CloseSession, ListOffsets
 from kip848_client.fetching._model import (
     EpochEnd,

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client._partition_names import listed
-from kip848_client._types import TopicPartition, Wait
+from kip848_client.core.partition_names import listed
+from kip848_client.core.types import TopicPartition, Wait
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import BrokerError, Kip848Error, RequestTimedOut, broker_error
 from kip848_client.group._commands import (

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from kip848_client._computing import ComputingSettings
-from kip848_client._types import TopicId, TopicPartition, Wait
+from kip848_client.core.types import TopicId, TopicPartition, Wait
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError
 from kip848_client.group._commands import FlushDone, Output, PollWanted

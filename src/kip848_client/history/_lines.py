@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final, cast
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.history._event import HistoryEvent
 from kip848_client.history._schema import FIELDS, SCHEMA, Field, Role
 

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.history._event import HistoryEvent
 from kip848_client.history._ownership import Tenure, tenures
 

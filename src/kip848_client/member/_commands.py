@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from kip848_client.errors import Kip848Error
 from kip848_client.member._model import (
     AssignedPartition,

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kip848_client._backoff import backoff_ms
-from kip848_client._types import Wait
+from kip848_client.core.backoff import backoff_ms
+from kip848_client.core.types import Wait
 from kip848_client.errors import CoordinatorUnavailable
 from kip848_client.member._commands import (
     Command,

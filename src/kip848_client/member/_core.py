@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kip848_client._types import JOIN_EPOCH, LEAVE_EPOCH, MemberId
+from kip848_client.core.types import JOIN_EPOCH, LEAVE_EPOCH, MemberId
 from kip848_client.errors import Kip848Error, LocalProtocolError
 from kip848_client.member import _commands as do
 from kip848_client.member import _events as ev

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from kip848_client.errors import Kip848Error
 from kip848_client.member._model import (
     HeartbeatOutcome,

@@ -30,8 +30,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client._backoff import backoff_ms
-from kip848_client._types import JOIN_EPOCH, MemberId
+from kip848_client.core.backoff import backoff_ms
+from kip848_client.core.types import JOIN_EPOCH, MemberId
 from kip848_client.member._events import Subscribed
 from kip848_client.member._model import (
     Assignment,

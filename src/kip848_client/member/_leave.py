@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kip848_client._backoff import backoff_ms
-from kip848_client._types import LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from kip848_client.core.backoff import backoff_ms
+from kip848_client.core.types import LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kip848_client.errors import CoordinatorUnavailable, Kip848Error, RequestTimedOut
 from kip848_client.member._events import (
     HeartbeatAnswered,

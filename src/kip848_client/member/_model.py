@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from kip848_client._types import MemberId, TopicId, TopicIdPartition, TopicPartition, Wait
+from kip848_client.core.types import MemberId, TopicId, TopicIdPartition, TopicPartition, Wait
 from kip848_client.error_codes import error_name, is_retriable
 from kip848_client.member._states import MemberState
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kip848_client._backoff import backoff_ms
-from kip848_client._types import TopicId
+from kip848_client.core.backoff import backoff_ms
+from kip848_client.core.types import TopicId
 from kip848_client.member._commands import Command, ResolveTopics
 from kip848_client.member._model import MemberSettings
 

@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
+from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.member._model import AssignedPartition
 
 __all__ = ["Acknowledge", "AssignmentState", "Held", "Plan", "Step", "next_step"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client._types import MemberId
+from kip848_client.core.types import MemberId
 from kip848_client.member._application import Application
 from kip848_client.member._coordinator import CoordinatorLink
 from kip848_client.member._heartbeat import HeartbeatClock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kip848_client._types import JOIN_EPOCH
+from kip848_client.core.types import JOIN_EPOCH
 from kip848_client.member import _states as st
 from kip848_client.member._commands import Announce, Command, EpochChanged
 from kip848_client.member._states import MemberState

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from kip848_client._types import TopicId, TopicIdPartition
+from kip848_client.core.types import TopicId, TopicIdPartition
 from kip848_client.member._commands import (
     Command,
     FlushOffsets,

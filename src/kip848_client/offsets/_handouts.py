@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.offsets._tracker import CommittableOffset
 
 __all__ = ["HandOut", "HandOuts"]

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 
 __all__ = ["CommittableOffset", "OffsetTracker"]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from kip848_client._partition_names import shown
-from kip848_client._types import TopicPartition
+from kip848_client.core.partition_names import shown
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.producing import BatchDone, BatchFailed, BatchSplit
 

@@ -13,8 +13,8 @@ from typing import Any, Final, Generic, Self, TypeVar, Unpack, overload
 
 from kip848_client._aiokafka._builder import builder_maker
 from kip848_client._arguments import checked_timeout_ms
-from kip848_client._shown import repr_at_any_time
 from kip848_client.config import ProducerConfig, ProducerSettings
+from kip848_client.core.shown import repr_at_any_time
 from kip848_client.errors import CommitFailed, ConfigError, Kip848Error, LocalProtocolError
 from kip848_client.producer._deliveries import Receipts, RecordMetadata
 from kip848_client.producer._engine import Engine, Network, closed, connections

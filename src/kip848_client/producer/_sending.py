@@ -19,8 +19,8 @@ from typing import Any, Final, Literal
 
 from kip848_client._arguments import checked_partition, checked_time_ms, checked_topic
 from kip848_client._driver._home import task_of
-from kip848_client._shown import shown
-from kip848_client._types import TopicPartition
+from kip848_client.core.shown import shown
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import (
     BrokerError,
     ConfigError,

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-from kip848_client._partition_names import shown
-from kip848_client._types import TopicPartition
+from kip848_client.core.partition_names import shown
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import RecordTooLarge
 from kip848_client.producing._batches import Batch
 from kip848_client.producing._model import (

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from kip848_client._backoff import Jitter, backoff_ms
-from kip848_client._partition_names import shown
-from kip848_client._types import TopicPartition
 from kip848_client.cluster import Leaders
+from kip848_client.core.backoff import Jitter, backoff_ms
+from kip848_client.core.partition_names import shown
+from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import BrokerError, DeliveryTimedOut, Kip848Error
 from kip848_client.producing._accumulator import Accumulator

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client._backoff import Jitter, backoff_ms
+from kip848_client.core.backoff import Jitter, backoff_ms
 from kip848_client.error_codes import ErrorCode, error_name, passes_in_lookup
 from kip848_client.errors import Kip848Error, broker_error
 from kip848_client.producing._commands import Command, FindCoordinator

@@ -23,9 +23,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kip848_client._backoff import Jitter
-from kip848_client._partition_names import shown
-from kip848_client._types import TopicPartition, Wait
 from kip848_client.cluster import (
     ClusterChanged,
     ClusterEvent,
@@ -36,6 +33,9 @@ from kip848_client.cluster import (
     MetadataQuestions,
     MetadataSettings,
 )
+from kip848_client.core.backoff import Jitter
+from kip848_client.core.partition_names import shown
+from kip848_client.core.types import TopicPartition, Wait
 from kip848_client.errors import ConfigError, DeliveryTimedOut, Kip848Error, LocalProtocolError
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev

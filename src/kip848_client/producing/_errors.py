@@ -9,8 +9,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from kip848_client._partition_names import shown
-from kip848_client._types import TopicPartition
+from kip848_client.core.partition_names import shown
+from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import BrokerError, Kip848Error, broker_error
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kip848_client._backoff import Jitter, backoff_ms
-from kip848_client._types import TopicPartition, Wait
+from kip848_client.core.backoff import Jitter, backoff_ms
+from kip848_client.core.types import TopicPartition, Wait
 from kip848_client.errors import Kip848Error, LocalProtocolError
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
-from kip848_client._types import TopicId, TopicPartition
+from kip848_client.core.types import TopicId, TopicPartition
 
 __all__ = [
     "ALL_REPLICAS",

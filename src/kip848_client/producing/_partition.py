@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from kip848_client._types import TopicId, TopicPartition
 from kip848_client.cluster import NO_NODE
+from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.producing._batches import Batch
 from kip848_client.producing._sequences import Sequences
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-from kip848_client._extensions import ALLOWED
+from kip848_client.core.extensions import ALLOWED
 
 __all__ = ["HASHES", "murmur2", "partition_of_key"]
 

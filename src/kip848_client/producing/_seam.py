@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from kip848_client._types import TopicPartition, Wait
+from kip848_client.core.types import TopicPartition, Wait
 from kip848_client.errors import Kip848Error
 from kip848_client.producing._errors import Reaction
 from kip848_client.producing._events import Event

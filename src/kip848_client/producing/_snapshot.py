@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.producing._model import ProducerId
 
 __all__ = ["PartitionSnapshot", "ProducerSnapshot"]

@@ -26,8 +26,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kip848_client._backoff import Jitter
-from kip848_client._types import TopicPartition, Wait
+from kip848_client.core.backoff import Jitter
+from kip848_client.core.types import TopicPartition, Wait
 from kip848_client.errors import (
     Kip848Error,
     ProducerFailed,

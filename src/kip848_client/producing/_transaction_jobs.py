@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from kip848_client._partition_names import listed
-from kip848_client._types import TopicPartition
+from kip848_client.core.partition_names import listed
+from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import CommitFailed, Kip848Error
 from kip848_client.producing import _commands as do

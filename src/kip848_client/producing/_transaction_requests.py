@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
-from kip848_client._backoff import Jitter, backoff_ms
-from kip848_client._partition_names import listed
-from kip848_client._types import TopicPartition
+from kip848_client.core.backoff import Jitter, backoff_ms
+from kip848_client.core.partition_names import listed
+from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import Kip848Error
 from kip848_client.producing import _commands as do

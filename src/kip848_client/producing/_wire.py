@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Final
 
-from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicPartition
+from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicPartition
 from kip848_client.error_codes import error_name
 from kip848_client.producing._commands import (
     AddOffsets,

@@ -10,8 +10,8 @@ from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any, Final
 
-from kip848_client._extras import installation
-from kip848_client._types import TopicPartition
+from kip848_client.core.extras import installation
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
 from kip848_client.records._columns import Columns
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kip848_client._extensions import ALLOWED
+from kip848_client.core.extensions import ALLOWED
 from kip848_client.fetching._model import BatchRef, Cursor
 from kip848_client.records._columns import OpenBatch
 from kip848_client.records._list_batch import ListBatch

@@ -13,7 +13,7 @@ from functools import partial
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.serialization import ContextDeserializer, SerializationContext
 
 __all__ = [

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import LocalProtocolError
 from kip848_client.records._arrow import record_batch
 from kip848_client.records._columns import Columns, Gathered

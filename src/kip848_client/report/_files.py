@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kip848_client._extras import installation
+from kip848_client.core.extras import installation
 from kip848_client.errors import ConfigError
 from kip848_client.history import Tables
 from kip848_client.recording import Record

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error, UnknownMemberId
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._options import SourceOptions

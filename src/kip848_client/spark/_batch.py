@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from kip848_client._partition_names import shown
+from kip848_client.core.partition_names import shown
 from kip848_client.errors import ConfigError
 from kip848_client.spark._cores import cores
 from kip848_client.spark._loop import LoopThread

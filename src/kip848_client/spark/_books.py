@@ -11,12 +11,12 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
-from kip848_client._types import TopicPartition
 from kip848_client.admin._transactions import (
     DescribedTransaction,
     TransactionAdmin,
     TransactionToEnd,
 )
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error, ProducerFenced, RequestTimedOut, TransactionAborted
 from kip848_client.producer import Producer
 from kip848_client.spark._decisions import Decision, Kept, Participant, is_of, kept_in, texts_of

@@ -9,10 +9,10 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from kip848_client._partition_names import shown
-from kip848_client._types import TopicPartition
 from kip848_client.admin import EARLIEST, LATEST, Admin, TopicDescription
 from kip848_client.config import CLIENT_PROPERTIES, client_settings
+from kip848_client.core.partition_names import shown
+from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import AdminFailed, BrokerError, ConfigError, Kip848Error
 from kip848_client.spark._options import SourceOptions

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from kip848_client._extras import installation
+from kip848_client.core.extras import installation
 from kip848_client.errors import ConfigError
 
 __all__ = ["check_environment"]

@@ -20,9 +20,9 @@ from pyspark.sql.streaming.listener import (
 )
 from pyspark.sql.streaming.query import StreamingQuery
 
-from kip848_client._types import TopicPartition
 from kip848_client.admin import Admin
 from kip848_client.config import CLIENT_PROPERTIES, client_settings
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError, Kip848Error, RequestTimedOut
 from kip848_client.spark._listening import listen
 from kip848_client.spark._loop import LoopThread

@@ -11,9 +11,9 @@ import logging
 from collections.abc import Collection
 from typing import Any, Final
 
-from kip848_client._partition_names import shown
-from kip848_client._types import TopicPartition
 from kip848_client.consumer import Consumer
+from kip848_client.core.partition_names import shown
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConsumerClosed, Kip848Error
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._options import SourceOptions

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kip848_client._secrets import Properties
-from kip848_client._types import TopicPartition
 from kip848_client.config import CONSUMER_PROPERTIES, consumer_settings, parse_duration_ms
+from kip848_client.core.secrets import Properties
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
 from kip848_client.spark._manifest import Ownership
 from kip848_client.spark._where import BEGIN, END, Where, partitions_of, where_from

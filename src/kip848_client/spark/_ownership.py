@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from kip848_client._partition_names import shown
-from kip848_client._types import TopicPartition
+from kip848_client.core.partition_names import shown
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
 from kip848_client.spark._manifest import Manifest
 

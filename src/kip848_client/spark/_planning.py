@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kip848_client._partition_names import shown
-from kip848_client._types import TopicPartition
+from kip848_client.core.partition_names import shown
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._ranges import limited

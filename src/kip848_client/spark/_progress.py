@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 
 __all__ = ["lag_between", "positions_of"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 
 __all__ = ["OffsetRange", "limited", "packed"]
 

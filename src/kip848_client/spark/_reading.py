@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
-from kip848_client._partition_names import shown
-from kip848_client._types import TopicPartition
 from kip848_client.consumer import Consumer
+from kip848_client.core.partition_names import shown
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import OffsetOutOfRange, RequestTimedOut, TopicGone
 from kip848_client.records import RecordBatchView
 from kip848_client.records._arrow import pyarrow

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kip848_client._secrets import Properties
 from kip848_client.config import (
     CLIENT_PROPERTIES,
     PRODUCER_PROPERTIES,
@@ -15,6 +14,7 @@ from kip848_client.config import (
     client_settings,
     producer_settings,
 )
+from kip848_client.core.secrets import Properties
 from kip848_client.errors import ConfigError
 
 __all__ = ["SinkOptions", "sink_options"]

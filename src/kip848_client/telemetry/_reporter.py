@@ -16,9 +16,9 @@ from typing import Any, Final, Protocol
 
 from kip848_client._chance import CHANCE
 from kip848_client._driver._stepping import Stepping
-from kip848_client._extras import installation
 from kip848_client._ports import Clock, NotSent
 from kip848_client.compression import NAMES, pack
+from kip848_client.core.extras import installation
 from kip848_client.errors import (
     Kip848Error,
     LocalProtocolError,

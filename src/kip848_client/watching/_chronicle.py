@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.group import CallListener, ForgetPartitions, Input, ListenerMethod, Output
 from kip848_client.member import (

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable
 from typing import Final
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.fetching import (
     BATCH_HEADER_BYTES,
     Command,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.metrics import ClientMetrics, Reading, Sensor, Statistic, rows
 
 __all__ = ["PartitionTrends"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kip848_client._backoff import backoff_ms
+from kip848_client.core.backoff import backoff_ms
 from kip848_client.worker._classic_messages import SendClassicHeartbeat
 from kip848_client.worker._classic_model import ClassicWorkerSettings
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kip848_client._driver._membership import ask_for_coordinator
 from kip848_client._ports import ConnectionBroken, WaitingTransport
-from kip848_client._types import GroupId
+from kip848_client.core.types import GroupId
 from kip848_client.errors import (
     BrokerError,
     Kip848Error,

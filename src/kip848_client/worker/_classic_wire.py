@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kip848_client._types import GroupId
 from kip848_client.connect import PROTOCOL_TYPE
+from kip848_client.core.types import GroupId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.classic_group import (
     HeartbeatRequest,

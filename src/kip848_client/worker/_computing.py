@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client._computing import ComputingRounds, ComputingSettings
-from kip848_client._types import MemberId
 from kip848_client.client_assignors import ASSIGNOR_FAILED
 from kip848_client.connect import (
     ITSELF,
@@ -25,6 +24,7 @@ from kip848_client.connect import (
     WorkerGroup,
     checked_target,
 )
+from kip848_client.core.types import MemberId
 from kip848_client.errors import Kip848Error
 from kip848_client.member import Report, Severity
 from kip848_client.worker._commands import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Protocol
 
-from kip848_client._shown import shown
+from kip848_client.core.shown import shown
 from kip848_client.errors import ConfigError
 from kip848_client.worker._model import AssignedItem
 

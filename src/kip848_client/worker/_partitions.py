@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kip848_client._types import TopicId
 from kip848_client.connect import (
     ITSELF,
     ConnectorTaskId,
@@ -20,6 +19,7 @@ from kip848_client.connect import (
     resource_of,
     write_items,
 )
+from kip848_client.core.types import TopicId
 from kip848_client.member import AssignedPartition, Assignment, group_by_topic
 from kip848_client.wire.messages.connect_group import ConnectGroupItems
 from kip848_client.worker._model import AssignedItem

@@ -10,7 +10,7 @@ from kip848_client._driver._membership import (
     ask_heartbeat,
 )
 from kip848_client._ports import Transport
-from kip848_client._types import GroupId, MemberId
+from kip848_client.core.types import GroupId, MemberId
 from kip848_client.error_codes import passes_in_lookup
 from kip848_client.errors import (
     BrokerError,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
-from kip848_client._types import MemberId
+from kip848_client.core.types import MemberId
 
 __all__ = ["ScheduledRebalance"]
 

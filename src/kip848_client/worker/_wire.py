@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client._types import GroupId, MemberId
 from kip848_client.connect import (
     AssignorMetadata,
     ConnectorTaskId,
     Items,
     group_worker,
 )
+from kip848_client.core.types import GroupId, MemberId
 from kip848_client.errors import refusal
 from kip848_client.member import (
     AssignorNews,

@@ -15,8 +15,6 @@ from kip848_client._driver._closing import Closing
 from kip848_client._driver._home import Home
 from kip848_client._driver._membership import new_member_id
 from kip848_client._driver._parts import connection_options
-from kip848_client._shown import repr_at_any_time, shown
-from kip848_client._types import GroupId
 from kip848_client.config import WorkerConfig, WorkerOptions
 from kip848_client.config._client import checked_for_the_wire
 from kip848_client.connect import (
@@ -24,6 +22,8 @@ from kip848_client.connect import (
     IncrementalCooperativeAssignor,
     RebalanceReason,
 )
+from kip848_client.core.shown import repr_at_any_time, shown
+from kip848_client.core.types import GroupId
 from kip848_client.errors import ConfigError, LocalProtocolError
 from kip848_client.member import LeaveMode, LeaveRequested, MemberState
 from kip848_client.wire import api_named

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from kip848_client._types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kip848_client.connect import ITSELF, resource_of
+from kip848_client.core.types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kip848_client.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
     ConnectGroupHeartbeatRequestAssignor,

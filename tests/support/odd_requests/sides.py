@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, Final
 
-from kip848_client._types import TopicId, format_topic_id
+from kip848_client.core.types import TopicId, format_topic_id
 from mock_coordinator.threaded import BrokerThread
 from tests.support.odd_requests.talk import Talk
 from tests.support.plain_message import message

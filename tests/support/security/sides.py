@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kip848_client._types import TopicId, format_topic_id
+from kip848_client.core.types import TopicId, format_topic_id
 from mock_coordinator.core.profiles import profile_named
 from tests.support.plain_message import message
 from tests.support.secure_kafka import start_secure_kafka

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kip848_client._driver._backoff import Backoff
-from kip848_client._types import TopicPartition
 from kip848_client.admin import _offsets
 from kip848_client.admin._asking import Asking
+from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire import request_api
 from kip848_client.wire.messages.list_offsets import (

@@ -9,8 +9,8 @@ from aiokafka.protocol import fetch as their_fetch
 from aiokafka.protocol import produce as their_produce
 
 from kip848_client._aiokafka._carried import Carried, CarriedFetch, CarriedProduce
-from kip848_client._types import ZERO_TOPIC_ID, TopicId
 from kip848_client.aiokafka.errors import translated
+from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, RemoteProtocolError, RequestTimedOut
 from kip848_client.wire.messages.consumer_group_heartbeat import (

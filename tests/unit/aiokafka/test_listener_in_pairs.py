@@ -12,8 +12,8 @@ from aiokafka.structs import TopicPartition
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client._types import TopicPartition as OurPartition
 from kip848_client.aiokafka._listener import ListenerInPairs
+from kip848_client.core.types import TopicPartition as OurPartition
 from tests.support.examples import examples
 
 Call = tuple[str, set[int]]

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kip848_client._types import MemberId, TopicId
 from kip848_client.assignors import (
     BUILTIN,
     NO_PARTITIONS,
@@ -25,6 +24,7 @@ from kip848_client.assignors import (
     string_set_order,
     subscription_type,
 )
+from kip848_client.core.types import MemberId, TopicId
 
 __all__ = ["ReplayedGroup", "topic_id"]
 

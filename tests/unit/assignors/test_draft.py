@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kip848_client._types import TopicId
 from kip848_client.assignors import NO_PARTITIONS
 from kip848_client.assignors._draft import Draft, same_partitions, stored_topic_order
 from kip848_client.assignors._java_order import topic_spread
+from kip848_client.core.types import TopicId
 
 
 def topic(bucket: int, number: int = 0) -> TopicId:

@@ -6,7 +6,6 @@ import struct
 
 import pytest
 
-from kip848_client._types import MemberId, format_topic_id, parse_topic_id
 from kip848_client.assignors._java_order import (
     DEFAULT_CAPACITY,
     TimelineOrder,
@@ -28,6 +27,7 @@ from kip848_client.assignors._java_order import (
     topic_spread,
     utf16_key,
 )
+from kip848_client.core.types import MemberId, format_topic_id, parse_topic_id
 
 TOPIC_IDS = [
     parse_topic_id(text)

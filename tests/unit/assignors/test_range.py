@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client._types import MemberId, TopicId
 from kip848_client.assignors import (
     NO_PARTITIONS,
     AssignorError,
@@ -14,6 +13,7 @@ from kip848_client.assignors import (
     SubscriptionType,
     TopicMetadata,
 )
+from kip848_client.core.types import MemberId, TopicId
 from tests.unit.assignors.replay import ReplayedGroup, topic_id
 
 FOO, BAR = topic_id(1), topic_id(2)

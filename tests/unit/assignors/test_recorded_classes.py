@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import pytest
 
-from kip848_client._types import MemberId, TopicId, format_topic_id, parse_topic_id
 from kip848_client.assignors import (
     BUILTIN,
     NO_PARTITIONS,
@@ -28,6 +27,7 @@ from kip848_client.assignors import (
     member_order,
     string_set_order,
 )
+from kip848_client.core.types import MemberId, TopicId, format_topic_id, parse_topic_id
 
 RECORDED: Final[list[dict[str, Any]]] = [
     json.loads(line)

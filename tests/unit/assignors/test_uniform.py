@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client._types import MemberId
 from kip848_client.assignors import (
     BUILTIN,
     NO_PARTITIONS,
@@ -15,6 +14,7 @@ from kip848_client.assignors import (
     TopicMetadata,
     UniformAssignor,
 )
+from kip848_client.core.types import MemberId
 from tests.unit.assignors.replay import topic_id
 
 FOO = topic_id(1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client._types import MemberId, parse_topic_id
 from kip848_client.assignors import (
     AssignorError,
     GroupSpec,
@@ -13,6 +12,7 @@ from kip848_client.assignors import (
     TopicMetadata,
 )
 from kip848_client.assignors._uniform_homogeneous import assign_homogeneous
+from kip848_client.core.types import MemberId, parse_topic_id
 from tests.unit.assignors.replay import ReplayedGroup, topic_id
 
 FOO = topic_id(1)

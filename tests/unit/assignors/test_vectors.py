@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from kip848_client._types import parse_topic_id
+from kip848_client.core.types import parse_topic_id
 from tests.unit.assignors.replay import ReplayedGroup
 
 VECTORS: Final[list[dict[str, Any]]] = [

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from kip848_client._types import TopicId, TopicPartition
 from kip848_client.client_assignors import (
     AssignorFailed,
     AssignorMetadata,
@@ -19,6 +18,7 @@ from kip848_client.client_assignors import (
     PreparedGroup,
     checked_assignment,
 )
+from kip848_client.core.types import TopicId, TopicPartition
 
 T, U = TopicId(b"t" * 16), TopicId(b"u" * 16)
 GROUP = PreparedGroup(

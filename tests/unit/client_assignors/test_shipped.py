@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client._types import TopicId, TopicPartition
 from kip848_client.client_assignors import (
     ClientAssignor,
     GroupAssignment,
@@ -20,6 +19,7 @@ from kip848_client.client_assignors import (
     StickyAssignor,
     checked_assignment,
 )
+from kip848_client.core.types import TopicId, TopicPartition
 from tests.support.examples import examples
 
 Members = dict[str, GroupMember]

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kip848_client._types import TopicPartition
 from kip848_client.client_assignors.streams import (
     AssignmentError,
     MemberReason,
@@ -16,6 +15,7 @@ from kip848_client.client_assignors.streams import (
     StreamsMemberMetadata,
     TaskId,
 )
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import WireError
 
 numbers = st.integers(0, 2**31 - 1)

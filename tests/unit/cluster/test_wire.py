@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kip848_client._types import ZERO_TOPIC_ID, TopicId
 from kip848_client.cluster import (
     METADATA_VERSIONS,
     LeadersLearnt,
@@ -19,6 +18,7 @@ from kip848_client.cluster import (
     metadata_request,
     questions_of,
 )
+from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire import decode, encode
 from kip848_client.wire.messages.metadata import (

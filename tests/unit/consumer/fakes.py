@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from kip848_client._ports import ANY_VERSION, VersionLimits
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from kip848_client.wire import request_api
 from kip848_client.wire.messages.metadata import MetadataResponseTopic
 

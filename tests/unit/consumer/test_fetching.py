@@ -13,9 +13,9 @@ import pytest
 
 from kip848_client import TopicPartition
 from kip848_client._ports import ConnectionBroken, NotSent
-from kip848_client._types import TopicId
 from kip848_client.cluster import Endpoint, LeadersNotLearnt, LearnLeaders
 from kip848_client.consumer._fetching import Fetching
+from kip848_client.core.types import TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     ConsumerClosed,

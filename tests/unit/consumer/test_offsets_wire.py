@@ -12,7 +12,7 @@ from kip848_client._offsets_wire import (
     committed_offsets,
     fetch_request,
 )
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import RemoteProtocolError
 from kip848_client.group import CommittedRow

@@ -13,13 +13,13 @@ import anyio
 import pytest
 
 from kip848_client._ports import ConnectionBroken, NotSent
-from kip848_client._types import GroupId, MemberId, TopicId, TopicPartition
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._event_streams import EventHub
 from kip848_client.consumer._requests import GroupRequests
 from kip848_client.consumer._supervisor import Supervisor
 from kip848_client.consumer._watch import Watch
+from kip848_client.core.types import GroupId, MemberId, TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,

@@ -13,7 +13,6 @@ from kip848_client._driver._backoff import Backoff
 from kip848_client._driver._recovery import Recovery
 from kip848_client._driver._topics import TopicDirectory
 from kip848_client._ports import ConnectionBroken, NotSent
-from kip848_client._types import TopicId
 from kip848_client.cluster import (
     LeadersLearnt,
     LeadersNotLearnt,
@@ -21,6 +20,7 @@ from kip848_client.cluster import (
     PartitionLeader,
     TopicLeaders,
 )
+from kip848_client.core.types import TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import RemoteProtocolError
 from kip848_client.wire.messages.metadata import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from kip848_client._driver._waits import Waits
-from kip848_client._types import Wait
+from kip848_client.core.types import Wait
 
 TOPIC = "the partitions of topic t"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import BrokerError, CommitFailed, TransactionAborted, broker_error
 from kip848_client.exactly_once import _commands as do

@@ -10,7 +10,7 @@ import pytest
 
 from kip848_client import Consumer, Producer, ProducerRecord, Record
 from kip848_client._clock import LoopClock
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.exactly_once._core import ProcessorCore
 from kip848_client.exactly_once._model import ProcessorSettings
 from kip848_client.exactly_once._running import Running

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from kip848_client import ConfigError, Kip848Error, Producer, ProducerRecord, Record
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ProducerFenced, RecordTooLarge
 from kip848_client.exactly_once import _commands as do
 from kip848_client.exactly_once import _events as ev

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.cluster import (
     Endpoint,
     LeadersLearnt,
@@ -18,6 +17,7 @@ from kip848_client.cluster import (
     PartitionLeader,
     TopicLeaders,
 )
+from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching import (
     EARLIEST,

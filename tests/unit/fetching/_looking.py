@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from kip848_client._types import TopicId, TopicPartition
 from kip848_client.cluster import (
     Leaders,
     LeadersLearnt,
@@ -13,6 +12,7 @@ from kip848_client.cluster import (
     PartitionLeader,
     TopicLeaders,
 )
+from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.fetching._commands import Command, ListOffsets, LookUpCommitted
 from kip848_client.fetching._events import (
     CommittedFailed,

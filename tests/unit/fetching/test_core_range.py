@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import NoOffsetForPartition
 from kip848_client.fetching import (

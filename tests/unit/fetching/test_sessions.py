@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicIdPartition
+from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicIdPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError
 from kip848_client.fetching._model import FetchAnswer, PartitionAnswer, Wanted

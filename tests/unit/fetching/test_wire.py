@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicPartition
 from kip848_client.cluster import (
     Endpoint,
 )
+from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching._commands import CloseSession, ListOffsets
 from kip848_client.fetching._model import (

@@ -7,7 +7,6 @@ from typing import TypeVar
 import pytest
 
 from kip848_client._computing import ComputingSettings
-from kip848_client._types import TopicId, TopicPartition
 from kip848_client.client_assignors import (
     ASSIGNOR_FAILED,
     AssignorFailed,
@@ -19,6 +18,7 @@ from kip848_client.client_assignors import (
     MemberRow,
     PreparedGroup,
 )
+from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, ConfigError, broker_error
 from kip848_client.group import (

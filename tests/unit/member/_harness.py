@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypedDict, TypeVar, Unpack
 
-from kip848_client._types import MemberId, TopicId, TopicPartition
+from kip848_client.core.types import MemberId, TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.member import (
     AssignedPartition,

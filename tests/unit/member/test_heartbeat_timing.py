@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client._backoff import backoff_ms
+from kip848_client.core.backoff import backoff_ms
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import GroupAuthorizationFailed, broker_error
 from kip848_client.member import (

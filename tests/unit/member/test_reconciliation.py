@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client._types import TopicId, TopicPartition
+from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.member import (
     AssignedPartition,

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from kip848_client._types import MemberId, TopicId
+from kip848_client.core.types import MemberId, TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError
 from kip848_client.member import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from mock_coordinator.core.topics.catalog import Catalog
 
 ID = TopicId(b"1" * 16)

@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from kip848_client._types import TopicId
 from kip848_client.compression import pack
+from kip848_client.core.types import TopicId
 from kip848_client.errors import WireError
 from mock_coordinator import NewRecord
 from mock_coordinator.batches import encode_batch, stored_records

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client._types import format_topic_id
+from kip848_client.core.types import format_topic_id
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError
 from kip848_client.wire.messages.topics import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.offsets import CommittableOffset, OffsetTracker
 
 A = TopicPartition("a", 0)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kip848_client._ports import ConnectionBroken, NotSent, VersionLimits
-from kip848_client._types import TopicId, TopicPartition
+from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,

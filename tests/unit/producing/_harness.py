@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from kip848_client._types import TopicId, TopicPartition
 from kip848_client.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
+from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.producing import _commands as do
 from kip848_client.producing._adding import ADDING_MS, GROUP, Adding

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicPartition
+from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.producing import (
     NOBODY,

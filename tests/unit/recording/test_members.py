@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kip848_client import watching
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.history import FIELDS, KINDS, HistoryEvent, line_of, parse_line
 from kip848_client.member import MemberState

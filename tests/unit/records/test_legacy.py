@@ -12,7 +12,7 @@ import cramjam
 import pytest
 from xxhash import xxh32_intdigest
 
-from kip848_client._types import TopicId, TopicPartition
+from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.errors import BatchUnreadable, RecordUnreadable
 from kip848_client.fetching._model import Cursor, Slice
 from kip848_client.fetching._walk import walk

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from kip848_client._aiokafka._codec import decoded
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError, RecordUnreadable
 from kip848_client.fetching._model import Slice
 from kip848_client.records import Decoding, Gathered, Record, RecordBatchView, SliceReader

@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
-from kip848_client._types import TopicPartition
 from kip848_client.cli import main
+from kip848_client.core.types import TopicPartition
 from kip848_client.history import HistoryEvent, line_of, tables_of
 from kip848_client.recording import Record
 from kip848_client.report import findings_of, page_of, views_of, write_page, write_pictures

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from kip848_client import Consumer
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 
 __all__ = ["committed_values"]
 

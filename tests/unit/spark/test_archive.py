@@ -28,7 +28,7 @@ from kip848_client.spark._options import source_options
 from kip848_client.spark._ranges import OffsetRange
 from kip848_client.spark._reading import read_ranges
 from kip848_client.spark._slots import TaskRanges
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 said = {"kafka.bootstrap.servers": sys.argv[2], "subscribe": "a"}
 ranges = (OffsetRange(TopicPartition("a", 0), 0, 7),)
 read = read_ranges(TaskRanges(ranges, source_options(said, is_stream=True)))

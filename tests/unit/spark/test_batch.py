@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql.datasource import InputPartition
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.spark._batch import BatchReader
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._options import source_options

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from kip848_client._types import TopicPartition
 from kip848_client.admin import (
     EARLIEST,
     ListedOffset,
@@ -16,6 +15,7 @@ from kip848_client.admin import (
     TopicDescription,
     TopicListing,
 )
+from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import AdminFailed, BrokerError
 from kip848_client.spark import _cluster

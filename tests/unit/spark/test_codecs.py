@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import BinaryType, StructType
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._pouring import _kept, writing_loop
 from kip848_client.spark._source import Kip848DataSource

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
 from kip848_client.spark._manifest import Manifest
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.spark._decisions import Decision, Participant, kept_in, texts_of
 from kip848_client.spark._outcome import (
     Batch,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
 from kip848_client.spark._manifest import Manifest, Ownership
 from kip848_client.spark._options import SourceOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._planning import DataLost, Planning, Seen
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kip848_client import Consumer, Producer
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError, Kip848Error, RequestTimedOut, TransportError
 from kip848_client.fetching import _topics
 from kip848_client.spark import _cluster

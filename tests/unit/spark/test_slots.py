@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.spark._cores import cores
 from kip848_client.spark._options import SourceOptions, source_options
 from kip848_client.spark._ranges import OffsetRange

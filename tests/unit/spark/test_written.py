@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
 from kip848_client.spark._options import source_options
 from kip848_client.spark._written import written_from

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from kip848_client.fetching import (
     FetchAnswer,
     FetchAnswered,

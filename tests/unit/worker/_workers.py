@@ -6,7 +6,6 @@ import heapq
 from collections.abc import Iterable
 from typing import Final, TypeVar
 
-from kip848_client._types import GroupId, MemberId
 from kip848_client.connect import (
     ITSELF,
     AssignorFailed,
@@ -18,6 +17,7 @@ from kip848_client.connect import (
     TargetAssignment,
     computed_target,
 )
+from kip848_client.core.types import GroupId, MemberId
 from kip848_client.member import (
     CoordinatorFound,
     CoordinatorLookupFailed,

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kip848_client._clock import LoopClock
-from kip848_client._types import GroupId, MemberId
 from kip848_client.config import WorkerConfig
 from kip848_client.connect import IncrementalCooperativeAssignor
+from kip848_client.core.types import GroupId, MemberId
 from kip848_client.errors import Kip848Error, RequestTimedOut, refusal
 from kip848_client.wire.messages.classic_group import JoinGroupResponse
 from kip848_client.wire.messages.connect_group import ConnectGroupHeartbeatResponse

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kip848_client._types import ZERO_TOPIC_ID
 from kip848_client.assignors._java_order import string_set_order
+from kip848_client.core.types import ZERO_TOPIC_ID
 from kip848_client.error_codes import ErrorCode, default_message
 from kip848_client.wire.messages.topics import (
     CreatePartitionsRequest,

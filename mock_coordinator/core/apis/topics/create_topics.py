@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kip848_client._types import TopicId, parse_topic_id
+from kip848_client.core.types import TopicId, parse_topic_id
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.topics import (
     CreateTopicsRequest,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
-from kip848_client._types import ZERO_TOPIC_ID
+from kip848_client.core.types import ZERO_TOPIC_ID
 from kip848_client.error_codes import ErrorCode, default_message
 from kip848_client.wire.messages.delete_records import (
     DeleteRecordsResponseDeleteRecordsPartitionResult,

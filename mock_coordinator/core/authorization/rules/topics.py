@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kip848_client._types import ZERO_TOPIC_ID
+from kip848_client.core.types import ZERO_TOPIC_ID
 from kip848_client.error_codes import ErrorCode, default_message
 from kip848_client.wire.messages.list_offsets import (
     ListOffsetsResponseListOffsetsPartitionResponse,

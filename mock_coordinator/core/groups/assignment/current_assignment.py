@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from kip848_client._types import TopicId
 from kip848_client.assignors import Partitions
+from kip848_client.core.types import TopicId
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.records.assignor_values import NO_METADATA, AssignmentMetadata
 from mock_coordinator.core.groups.records.member_state import MemberState

@@ -26,7 +26,7 @@ from typing import Final, TypeAlias
 
 import xxhash
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 
 __all__ = ["NO_RACKS", "Racks", "group_hash", "topic_hash"]
 

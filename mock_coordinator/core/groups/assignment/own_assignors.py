@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
-from kip848_client._types import MemberId, TopicId
 from kip848_client.assignors import (
     NO_PARTITIONS,
     Assignment,
@@ -21,6 +20,7 @@ from kip848_client.assignors import (
     TopicMetadata,
     same_partitions,
 )
+from kip848_client.core.types import MemberId, TopicId
 
 __all__ = ["OwnAssignor", "OwnAssignorFailed"]
 

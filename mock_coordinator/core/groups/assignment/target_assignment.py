@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kip848_client._types import MemberId, TopicId
 from kip848_client.assignors import (
     NO_PARTITIONS,
     AssignorError,
@@ -23,6 +22,7 @@ from kip848_client.assignors import (
     member_order,
     subscription_type,
 )
+from kip848_client.core.types import MemberId, TopicId
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.assignment.own_assignors import OwnAssignor, OwnAssignorFailed
 from mock_coordinator.core.groups.assignment.subscriptions import (

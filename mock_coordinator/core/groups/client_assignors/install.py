@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kip848_client._types import TopicId
 from kip848_client.assignors import NO_PARTITIONS, Partitions
+from kip848_client.core.types import TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.client_assignors import (
     ConsumerGroupInstallAssignmentRequest,

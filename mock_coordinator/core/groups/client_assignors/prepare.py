@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kip848_client._types import STATIC_LEAVE_EPOCH, TopicId
 from kip848_client.assignors import NO_PARTITIONS, Partitions
+from kip848_client.core.types import STATIC_LEAVE_EPOCH, TopicId
 from kip848_client.errors import WireError
 from kip848_client.wire.messages.client_assignors import (
     AssignmentTopicPartitions,

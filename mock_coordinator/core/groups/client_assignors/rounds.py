@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, TypeVar
 
-from kip848_client._types import STATIC_LEAVE_EPOCH
+from kip848_client.core.types import STATIC_LEAVE_EPOCH
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.client_assignors.computation import (
     Computation,

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kip848_client._types import TopicId
 from kip848_client.assignors import NO_PARTITIONS, Partitions
 from kip848_client.connect import (
     ITSELF,
@@ -23,6 +22,7 @@ from kip848_client.connect import (
     taken_once,
     write_items,
 )
+from kip848_client.core.types import TopicId
 from kip848_client.wire.messages.connect_group import (
     ConnectGroupInstallAssignmentRequest,
     ConnectGroupPrepareAssignmentResponse,

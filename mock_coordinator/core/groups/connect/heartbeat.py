@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from kip848_client._types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kip848_client.connect import OwnedItems, write_items
+from kip848_client.core.types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.connect_group import (

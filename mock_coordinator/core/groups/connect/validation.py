@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client._types import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from kip848_client.connect import ItemsError, OwnedItems, read_items
+from kip848_client.core.types import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.connect_group import ConnectGroupHeartbeatRequest
 from mock_coordinator.core.groups.client_assignors.offers import validate_assignors

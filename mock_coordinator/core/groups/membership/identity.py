@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kip848_client._types import JOIN_EPOCH, STATIC_LEAVE_EPOCH, TopicId
+from kip848_client.core.types import JOIN_EPOCH, STATIC_LEAVE_EPOCH, TopicId
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.assignment.current_assignment import OwnedReport, handed_over
 from mock_coordinator.core.groups.records.assignor_values import NO_METADATA

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from kip848_client.errors import WireError
 from mock_coordinator.core.groups.records.assignor_values import (
     CLASSIC_VERSION,

@@ -21,7 +21,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client._types import TopicId
 from kip848_client.assignors import string_map_order
 from kip848_client.connect import (
     NO_ITEMS,
@@ -31,6 +30,7 @@ from kip848_client.connect import (
     connector_of,
     item_name,
 )
+from kip848_client.core.types import TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import WireError
 from mock_coordinator.core.groups.classic.rebalance import Rebalance

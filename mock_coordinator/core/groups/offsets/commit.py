@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
-from kip848_client._types import ZERO_TOPIC_ID, TopicId
+from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.offset_commit import (
     OffsetCommitRequest,

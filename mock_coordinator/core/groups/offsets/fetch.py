@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client._types import ZERO_TOPIC_ID, TopicId
+from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.offset_fetch import (
     OffsetFetchRequest,

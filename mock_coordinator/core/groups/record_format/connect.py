@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kip848_client._types import TopicId
 from kip848_client.connect import (
     connector_of,
     read_items,
     resource_of,
     write_items,
 )
+from kip848_client.core.types import TopicId
 from kip848_client.wire._fields import array, int8, int32, int64, string, struct
 from kip848_client.wire.messages.connect_group import ConnectGroupItems
 from mock_coordinator.core.groups.record_format.keys import GroupKey, GroupMemberKey

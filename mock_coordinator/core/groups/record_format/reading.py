@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from mock_coordinator.core.groups.record_format.keys import (
     GroupKey,
     GroupMemberKey,

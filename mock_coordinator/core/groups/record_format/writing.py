@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client._types import ZERO_TOPIC_ID
+from kip848_client.core.types import ZERO_TOPIC_ID
 from mock_coordinator.core.groups.record_format.keys import (
     GroupKey,
     GroupMemberKey,

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client._types import TopicId
 from kip848_client.connect import (
     ITSELF,
     NO_ITEMS,
@@ -28,6 +27,7 @@ from kip848_client.connect import (
     connector_of,
     resource_of,
 )
+from kip848_client.core.types import TopicId
 from kip848_client.errors import WireError
 from mock_coordinator.core.groups.records.assignor_values import AssignmentMetadata
 from mock_coordinator.core.groups.records.state_records import ClassicProtocol

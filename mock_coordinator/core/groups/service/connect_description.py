@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kip848_client._types import TopicId
 from kip848_client.connect import write_items
+from kip848_client.core.types import TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.connect_group import (
     ConnectGroupDescribeRequest,

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kip848_client._types import JOIN_EPOCH
+from kip848_client.core.types import JOIN_EPOCH
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.classic_group import (
     HeartbeatRequest,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from kip848_client._types import TopicId
 from kip848_client.assignors import string_set_order
+from kip848_client.core.types import TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.connect_group import (
     ConnectGroupDescribeRequest,

@@ -11,7 +11,7 @@ import asyncio
 from types import TracebackType
 from typing import Any, Final
 
-from kip848_client._types import LEAVE_EPOCH
+from kip848_client.core.types import LEAVE_EPOCH
 from kip848_client.error_codes import error_name
 from kip848_client.errors import BootstrapFailed, broker_error
 from kip848_client.wire import Framer, negotiate, read_response, request_api, write_request

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from kip848_client._types import TopicPartition
 from kip848_client.admin import (
     LATEST,
     Admin,
@@ -32,6 +31,7 @@ from kip848_client.cli.groups._selection import (
     chosen_groups,
     is_of_types,
 )
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import AdminFailed
 
 __all__ = ["configure", "described", "offsets_of", "run"]

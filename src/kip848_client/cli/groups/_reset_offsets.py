@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kip848_client._types import TopicPartition
-from kip848_client._visible import visible
 from kip848_client.admin import (
     Admin,
     ByDuration,
@@ -40,6 +38,8 @@ from kip848_client.cli.groups._selection import (
 )
 from kip848_client.cli.groups._views import Move, Moves, new_offsets_data, new_offsets_table
 from kip848_client.config import parse_duration_ms
+from kip848_client.core.types import TopicPartition
+from kip848_client.core.visible import visible
 from kip848_client.errors import AdminFailed, ConfigError, GroupIdNotFound, LocalProtocolError
 
 __all__ = ["configure", "run"]

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
-from kip848_client._types import TopicPartition
-from kip848_client._visible import visible
 from kip848_client.admin import (
     AssignorMessage,
     CommittedOffset,
@@ -23,6 +21,8 @@ from kip848_client.admin import (
     movements,
 )
 from kip848_client.cli._tables import NOTHING, Column, Fit, Form, Table
+from kip848_client.core.types import TopicPartition
+from kip848_client.core.visible import visible
 
 __all__ = [
     "GROUP",

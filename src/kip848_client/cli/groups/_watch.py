@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kip848_client._visible import visible
 from kip848_client.admin import Admin, GroupDescription
 from kip848_client.cli._cells import folded
 from kip848_client.cli._connecting import add_connection, run_with_admin, said
@@ -20,6 +19,7 @@ from kip848_client.cli._tables import Table
 from kip848_client.cli.groups import _views as views
 from kip848_client.cli.groups import _worker_views as workers
 from kip848_client.cli.groups._describe import described, offsets_of
+from kip848_client.core.visible import visible
 from kip848_client.errors import ConfigError, Kip848Error
 
 __all__ = ["configure", "run"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kip848_client._extras import installation
+from kip848_client.core.extras import installation
 from kip848_client.errors import ConfigError
 
 __all__ = ["Books", "Place", "Verdict", "rows_in"]

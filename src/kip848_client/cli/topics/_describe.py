@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Iterable
 from typing import Any
 
-from kip848_client._visible import visible
 from kip848_client.admin import Admin, ConfigEntry, TopicDescription
 from kip848_client.cli._connecting import add_connection, put_json, report, run_with_admin, said
 from kip848_client.cli._output import put
+from kip848_client.core.visible import visible
 from kip848_client.errors import AdminFailed
 
 __all__ = ["configure", "run", "topic_data", "topic_lines"]

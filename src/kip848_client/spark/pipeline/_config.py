@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from kip848_client._secrets import Properties
+from kip848_client.core.secrets import Properties
 
 __all__ = [
     "BATCH_DIRECTORIES",

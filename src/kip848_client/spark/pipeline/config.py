@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from pydantic import BaseModel, ValidationError
 
-from kip848_client._secrets import shown_setting
+from kip848_client.core.secrets import shown_setting
 from kip848_client.errors import ConfigError
 from kip848_client.spark.pipeline._config import PipelineConfig
 

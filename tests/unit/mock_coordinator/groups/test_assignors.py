@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from kip848_client._types import TopicId, parse_topic_id
 from kip848_client.assignors import Assignment, Assignor, AssignorError, GroupSpec, TopicMetadata
+from kip848_client.core.types import TopicId, parse_topic_id
 from kip848_client.errors import ConfigError
 from kip848_client.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,

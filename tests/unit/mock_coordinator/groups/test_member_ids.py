@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from kip848_client._types import format_topic_id
+from kip848_client.core.types import format_topic_id
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.classic_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

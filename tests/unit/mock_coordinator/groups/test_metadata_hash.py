@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from kip848_client.wire import api_named
 from mock_coordinator.core.groups.assignment.metadata_hash import Racks, group_hash, topic_hash
 from mock_coordinator.core.groups.records.state_records import GroupEpochMetadata

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kip848_client._types import MemberId, TopicId
 from kip848_client.assignors import (
     NO_PARTITIONS,
     Assignment,
@@ -17,6 +16,7 @@ from kip848_client.assignors import (
     RangeAssignor,
     TopicMetadata,
 )
+from kip848_client.core.types import MemberId, TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import ConfigError
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kip848_client._types import TopicId, TopicPartition, format_topic_id
+from kip848_client.core.types import TopicId, TopicPartition, format_topic_id
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from mock_coordinator import MockBroker, VirtualClock
 from mock_coordinator.core.groups import MemberSnapshot

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from mock_coordinator.core.groups.record_format import (
     RecordFormatError,
     decode_record,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kip848_client._types import TopicId
+from kip848_client.core.types import TopicId
 from mock_coordinator.storage.data_file import DataDamaged, DataFile
 from mock_coordinator.storage.entries import Batch, Document, Entry, read_entries, write_entry
 from tests.support.examples import examples

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark.pipeline._batches import BatchNote, BatchOutput, written_ranges

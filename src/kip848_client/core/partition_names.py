@@ -6,7 +6,7 @@ from collections.abc import Collection
 from heapq import nsmallest
 from typing import Final
 
-from kip848_client._types import TopicPartition
+from kip848_client.core.types import TopicPartition
 
 __all__ = ["listed", "shown"]
 

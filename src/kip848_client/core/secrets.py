@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kip848_client._shown import shown
+from kip848_client.core.shown import shown
 
 __all__ = ["HIDDEN", "Passwords", "Properties", "is_secret", "shown_setting"]
 
