@@ -28,13 +28,13 @@ from typing import Any, Final
 
 from benchmarks.timing import machine, say, table
 from kip848_client.core.types import TopicId
-from kip848_client.wire import APIS, Framer, encode, read_response, write_request
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire import APIS, Framer, encode, read_response, write_request
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
 )
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire.messages.topics import (
     CreateTopicsRequest,
     CreateTopicsRequestCreatableTopic,
 )

@@ -17,19 +17,19 @@ from benchmarks.bench_metrics import cut
 from benchmarks.timing import machine, say, table
 from kip848_client import Metrics
 from kip848_client.config import ProducerConfig
-from kip848_client.producer import _engine, _producing, _sending
-from kip848_client.wire.messages.metadata import (
+from kip848_client.core.wire.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from kip848_client.wire.messages.produce import (
+from kip848_client.core.wire.messages.produce import (
     ProduceResponse,
     ProduceResponsePartitionProduceResponse,
     ProduceResponseTopicProduceResponse,
 )
-from kip848_client.wire.messages.transactions import InitProducerIdResponse
+from kip848_client.core.wire.messages.transactions import InitProducerIdResponse
+from kip848_client.producer import _engine, _producing, _sending
 
 __all__ = ["main"]
 

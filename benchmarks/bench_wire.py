@@ -30,8 +30,8 @@ from kio.schema.consumer_group_heartbeat.v1 import response as kio_response
 from kio.serial import entity_reader, entity_writer
 
 from benchmarks.timing import best_us, machine, say, table
-from kip848_client.wire import decode, encode
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire import decode, encode
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,

@@ -12,9 +12,15 @@ from typing import Any, Final, Self
 
 import anyio
 
+from kip848_client.core.wire import (
+    negotiate,
+    read_response,
+    request_api,
+    write_request,
+    write_response,
+)
+from kip848_client.core.wire._fields import Message
 from kip848_client.errors import TransportError
-from kip848_client.wire import negotiate, read_response, request_api, write_request, write_response
-from kip848_client.wire._fields import Message
 from mock_coordinator.connection.requests import read_received
 from mock_coordinator.core.authentication.distinguished_names import ANONYMOUS
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived

@@ -7,14 +7,12 @@ from types import TracebackType
 from typing import Final, Self, Unpack
 
 from kip848_client.core.types import format_topic_id
-from kip848_client.error_codes import error_name
-from kip848_client.errors import ConfigError, broker_error
-from kip848_client.wire.messages.produce import (
+from kip848_client.core.wire.messages.produce import (
     ProduceRequest,
     ProduceRequestPartitionProduceData,
     ProduceRequestTopicProduceData,
 )
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire.messages.topics import (
     CreatePartitionsRequest,
     CreatePartitionsRequestCreatePartitionsTopic,
     CreateTopicsRequest,
@@ -23,6 +21,8 @@ from kip848_client.wire.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicsRequestDeleteTopicState,
 )
+from kip848_client.error_codes import error_name
+from kip848_client.errors import ConfigError, broker_error
 from mock_coordinator.background import Background, open_background
 from mock_coordinator.batches import NewRecord, StoredRecord, encode_batch, stored_records
 from mock_coordinator.core.authentication.distinguished_names import ANONYMOUS

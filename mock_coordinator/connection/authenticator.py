@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from kip848_client.wire import APIS, write_response
-from kip848_client.wire._fields import Message
+from kip848_client.core.wire import APIS, write_response
+from kip848_client.core.wire._fields import Message
 from mock_coordinator.connection.requests import read_received
 from mock_coordinator.core.authentication.distinguished_names import principal_of
 from mock_coordinator.core.authentication.sasl import (

@@ -23,8 +23,8 @@ from __future__ import annotations
 import enum
 from typing import Final
 
+from kip848_client.core.wire import APIS, Framer, write_response
 from kip848_client.errors import WireError
-from kip848_client.wire import APIS, Framer, write_response
 from mock_coordinator.connection.actions import Action, Close, Signal, Submit, Write
 from mock_coordinator.connection.authenticator import ConnectionAuthenticator, FrameOutcome
 from mock_coordinator.connection.settings import ConnectionSettings

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kip848_client.core.wire import APIS, read_request_header
+from kip848_client.core.wire._codec import decode_at
+from kip848_client.core.wire.messages.api_versions import ApiVersionsRequest
 from kip848_client.errors import UnsupportedVersion, WireError
-from kip848_client.wire import APIS, read_request_header
-from kip848_client.wire._codec import decode_at
-from kip848_client.wire.messages.api_versions import ApiVersionsRequest
 from mock_coordinator.core.apis.users.acls import ACL_REQUESTS, is_unreadable
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 

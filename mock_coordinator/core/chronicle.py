@@ -13,15 +13,15 @@ from typing import Any, Final
 
 from kip848_client.connect import ITSELF
 from kip848_client.core.types import JOIN_EPOCH, STATIC_LEAVE_EPOCH, TopicId, TopicPartition
-from kip848_client.error_codes import ErrorCode, error_name
-from kip848_client.history import COORDINATOR, HistoryEvent
-from kip848_client.wire.messages.connect_group import (
+from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
     ConnectGroupItems,
 )
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kip848_client.wire.messages.offset_commit import OffsetCommitRequest
-from kip848_client.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.offset_commit import OffsetCommitRequest
+from kip848_client.core.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+from kip848_client.error_codes import ErrorCode, error_name
+from kip848_client.history import COORDINATOR, HistoryEvent
 from mock_coordinator.core.groups.records.state_records import (
     GroupEpochMetadata,
     StateRecord,

@@ -27,8 +27,8 @@ from dataclasses import replace
 from typing import Final
 
 from kip848_client.core.types import TopicId, TopicIdPartition, format_topic_id
-from kip848_client.wire.messages.api_versions import ApiVersionsRequest
-from kip848_client.wire.messages.fetch import FetchRequest
+from kip848_client.core.wire.messages.api_versions import ApiVersionsRequest
+from kip848_client.core.wire.messages.fetch import FetchRequest
 from mock_coordinator.core.apis.call import ApiCall, BrokerServices
 from mock_coordinator.core.apis.cluster.api_versions import api_versions_fallback
 from mock_coordinator.core.apis.serving import answered, served_apis, served_versions

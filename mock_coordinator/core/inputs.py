@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.wire._fields import Message
+from kip848_client.core.wire._fields import Message
 
 __all__ = [
     "LOCAL_CLIENT",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kip848_client.core.types import TopicId
-from kip848_client.wire._fields import Message
+from kip848_client.core.wire._fields import Message
 from mock_coordinator.core.inputs import RequestReceived
 
 __all__ = [

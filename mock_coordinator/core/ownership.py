@@ -37,23 +37,23 @@ from kip848_client.connect import (
     parts_of,
 )
 from kip848_client.core.types import TopicId
-from kip848_client.error_codes import ErrorCode, error_name
-from kip848_client.errors import WireError
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire.messages.classic_group import (
     JoinGroupRequest,
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from kip848_client.wire.messages.connect_group import (
+from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
     ConnectGroupHeartbeatResponse,
     ConnectGroupItems,
 )
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from kip848_client.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from kip848_client.core.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from kip848_client.error_codes import ErrorCode, error_name
+from kip848_client.errors import WireError
 from mock_coordinator.core.groups.records.consumer_protocol import (
     TopicPartitions,
     read_assignment,

@@ -17,9 +17,9 @@ from typing import Final, Protocol
 import anyio
 import anyio.lowlevel
 
-from kip848_client.wire import APIS
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.produce import ProduceRequest
+from kip848_client.core.wire import APIS
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.produce import ProduceRequest
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups.service.snapshot import GroupSnapshot

@@ -21,29 +21,29 @@ from functools import partial
 from typing import Any, Final
 
 from kip848_client.core.types import TopicId, TopicIdPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from kip848_client.wire.messages.find_coordinator import (
+from kip848_client.core.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     FindCoordinatorResponseCoordinator,
 )
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from kip848_client.wire.messages.offset_fetch import (
+from kip848_client.core.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.chronicle import Chronicle
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.groups import GroupSnapshot, StateRecord

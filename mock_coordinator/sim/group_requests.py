@@ -16,6 +16,9 @@ from kip848_client._offsets_wire import (
     fetch_request,
 )
 from kip848_client.core.types import MemberId, TopicId, TopicPartition
+from kip848_client.core.wire import request_api
+from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
+from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kip848_client.error_codes import ErrorCode
 from kip848_client.group import CommittedAnswered, CommittedLost, FetchCommitted, Input
 from kip848_client.member import (
@@ -33,9 +36,6 @@ from kip848_client.member import (
     TopicsResolved,
 )
 from kip848_client.offsets import CommitAnswered, CommitLost, SendCommit
-from kip848_client.wire import request_api
-from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
-from kip848_client.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from mock_coordinator.sim.checkers import Tag, subscription_of
 from mock_coordinator.sim.client_connection import Answer, ClientConnection
 from mock_coordinator.sim.context import GroupWorld

@@ -34,9 +34,9 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from kip848_client.core.types import STATIC_LEAVE_EPOCH, GroupId, TopicIdPartition, TopicPartition
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from kip848_client.member import MemberState
 from kip848_client.offsets import CommittableOffset
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from mock_coordinator.core.groups.records.state_records import (
     CurrentMemberAssignment,
     GroupEpochMetadata,

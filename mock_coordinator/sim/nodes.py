@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic
 
-from kip848_client.wire._fields import Message
+from kip848_client.core.wire._fields import Message
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.inputs import (
     ClientInfo,

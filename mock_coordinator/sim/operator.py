@@ -6,18 +6,18 @@ from random import Random
 from typing import Final
 
 from kip848_client.core.types import TopicId
-from kip848_client.wire.messages.configs import (
+from kip848_client.core.wire.messages.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
-from kip848_client.wire.messages.groups import DeleteGroupsRequest
-from kip848_client.wire.messages.produce import (
+from kip848_client.core.wire.messages.groups import DeleteGroupsRequest
+from kip848_client.core.wire.messages.produce import (
     ProduceRequest,
     ProduceRequestPartitionProduceData,
     ProduceRequestTopicProduceData,
 )
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire.messages.topics import (
     CreatePartitionsRequest,
     CreatePartitionsRequestCreatePartitionsTopic,
     CreateTopicsRequest,

@@ -14,14 +14,7 @@ from kip848_client.client_assignors import (
     PreparedGroup,
 )
 from kip848_client.core.types import GroupId, MemberId, TopicId, TopicPartition
-from kip848_client.errors import refusal
-from kip848_client.group import (
-    AssignmentInstalled,
-    AssignmentPrepared,
-    InstallAssignment,
-    PrepareAssignment,
-)
-from kip848_client.wire.messages.client_assignors import (
+from kip848_client.core.wire.messages.client_assignors import (
     AssignmentTopicPartitions,
     ConsumerGroupInstallAssignmentRequest,
     ConsumerGroupInstallAssignmentRequestMember,
@@ -30,7 +23,14 @@ from kip848_client.wire.messages.client_assignors import (
     ConsumerGroupPrepareAssignmentResponse,
     ConsumerGroupPrepareAssignmentResponseMember,
 )
-from kip848_client.wire.messages.metadata import MetadataResponse
+from kip848_client.core.wire.messages.metadata import MetadataResponse
+from kip848_client.errors import refusal
+from kip848_client.group import (
+    AssignmentInstalled,
+    AssignmentPrepared,
+    InstallAssignment,
+    PrepareAssignment,
+)
 
 __all__ = [
     "install_outcome",

@@ -10,6 +10,14 @@ from __future__ import annotations
 from typing import Final
 
 from kip848_client.core.types import GroupId, MemberId, TopicId
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestClientAssignor,
+    ConsumerGroupHeartbeatRequestTopicPartitions,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupHeartbeatResponseAssignment,
+    ConsumerGroupHeartbeatResponseTopicPartitions,
+)
 from kip848_client.member import (
     Assignment,
     AssignorNews,
@@ -19,14 +27,6 @@ from kip848_client.member import (
     HeartbeatRefused,
     OfferedAssignor,
     is_chosen_by_error,
-)
-from kip848_client.wire.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatRequestClientAssignor,
-    ConsumerGroupHeartbeatRequestTopicPartitions,
-    ConsumerGroupHeartbeatResponse,
-    ConsumerGroupHeartbeatResponseAssignment,
-    ConsumerGroupHeartbeatResponseTopicPartitions,
 )
 
 __all__ = ["HEARTBEAT_VERSIONS", "heartbeat_outcome", "heartbeat_request"]

@@ -15,22 +15,22 @@ from typing import Final
 
 from kip848_client._ports import VersionLimits
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicPartition
-from kip848_client.error_codes import default_message, error_name
-from kip848_client.errors import RemoteProtocolError
-from kip848_client.group import CommittedRow
-from kip848_client.offsets import CommitRefusal, CommittableOffset
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from kip848_client.wire.messages.offset_fetch import (
+from kip848_client.core.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
+from kip848_client.error_codes import default_message, error_name
+from kip848_client.errors import RemoteProtocolError
+from kip848_client.group import CommittedRow
+from kip848_client.offsets import CommitRefusal, CommittableOffset
 
 __all__ = [
     "TopicTable",

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from kip848_client.core.types import TopicId
+from kip848_client.core.wire.messages.metadata import MetadataResponseTopic
 from kip848_client.errors import TransportError
-from kip848_client.wire.messages.metadata import MetadataResponseTopic
 
 __all__ = [
     "ANY_VERSION",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kip848_client.wire import APIS, DRAFT_API_KEYS
+from kip848_client.core.wire import APIS, DRAFT_API_KEYS
 from mock_coordinator.core.profiles import PROFILES
 from tests.api_coverage.apis import KAFKA_APIS, LINES, KafkaApi
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from kip848_client.wire._fields import FieldSpec as OurSpec
-from kip848_client.wire._fields import field_specs
+from kip848_client.core.wire._fields import FieldSpec as OurSpec
+from kip848_client.core.wire._fields import field_specs
 from tests.support.jar_schemas import FieldSpec
 
 __all__ = ["by_our_names", "from_jar_value", "snake_case", "to_jar_value"]

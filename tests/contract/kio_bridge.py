@@ -19,7 +19,7 @@ from kio.schema.errors import ErrorCode as KioErrorCode
 from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType
 
-from kip848_client.wire._fields import FieldSpec, field_specs
+from kip848_client.core.wire._fields import FieldSpec, field_specs
 
 __all__ = ["kio_class", "kio_read", "kio_write", "to_kio"]
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from kip848_client.wire import APIS, DRAFT_API_KEYS
-from kip848_client.wire._fields import NEVER, FieldSpec, field_specs
+from kip848_client.core.wire import APIS, DRAFT_API_KEYS
+from kip848_client.core.wire._fields import NEVER, FieldSpec, field_specs
 
 __all__ = [
     "DRAFT_TAGS_FROM",

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import pytest
 
+from kip848_client.core.wire import api_named
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire import api_named
 from mock_coordinator import MockBroker
 from mock_coordinator.core.release_line import ReleaseLine
 from mock_coordinator.inprocess import InProcessConnection

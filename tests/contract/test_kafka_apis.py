@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kip848_client.wire import DRAFT_API_KEYS
-from kip848_client.wire.messages.api_versions import ApiVersionsRequest
+from kip848_client.core.wire import DRAFT_API_KEYS
+from kip848_client.core.wire.messages.api_versions import ApiVersionsRequest
 from mock_coordinator import MockBroker
 from tests.api_coverage.apis import KAFKA_APIS
 from tests.support.jar_schemas import load_schemas

@@ -15,14 +15,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kip848_client.errors import UnsupportedVersion
-from kip848_client.wire import decode, encode
-from kip848_client.wire._fields import FieldSpec as OurSpec
-from kip848_client.wire._fields import field_specs
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire import decode, encode
+from kip848_client.core.wire._fields import FieldSpec as OurSpec
+from kip848_client.core.wire._fields import field_specs
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from kip848_client.errors import UnsupportedVersion
 from tests.contract.jar_bridge import by_our_names, from_jar_value, to_jar_value
 from tests.contract.kio_bridge import kio_class, kio_read, kio_write, to_kio
 from tests.contract.message_strategies import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kip848_client.wire.messages.acls import (
+from kip848_client.core.wire.messages.acls import (
     CreateAclsRequest,
     CreateAclsRequestAclCreation,
     DeleteAclsRequest,

@@ -7,19 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kip848_client.wire.messages.configs import (
+from kip848_client.core.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsRequestDescribeConfigsResource,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
-from kip848_client.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from kip848_client.wire.messages.topic_partitions import (
+from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kip848_client.core.wire.messages.topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsRequestTopicRequest,
 )
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire.messages.topics import (
     CreatePartitionsRequest,
     CreatePartitionsRequestCreatePartitionsAssignment,
     CreatePartitionsRequestCreatePartitionsTopic,

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
-from kip848_client.wire import Api, request_api
-from kip848_client.wire.messages.groups import DescribeGroupsRequest
+from kip848_client.core.wire import Api, request_api
+from kip848_client.core.wire.messages.groups import DescribeGroupsRequest
 from tests.support.wire_connection import ConnectionLostError, WireConnection
 
 __all__ = ["BARRIER_GROUP", "ChannelConnection", "Channels", "Closed"]

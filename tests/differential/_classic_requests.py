@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire.messages.classic_group import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,

@@ -6,19 +6,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from kip848_client.wire.messages.groups import (
+from kip848_client.core.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kip848_client.core.wire.messages.groups import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     ListGroupsRequest,
 )
-from kip848_client.wire.messages.offset_commit import OffsetCommitRequest
-from kip848_client.wire.messages.offset_delete import (
+from kip848_client.core.wire.messages.offset_commit import OffsetCommitRequest
+from kip848_client.core.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from kip848_client.wire.messages.offset_fetch import (
+from kip848_client.core.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,

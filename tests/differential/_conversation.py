@@ -21,9 +21,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from kip848_client.wire.messages.configs import IncrementalAlterConfigsRequest
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kip848_client.wire.messages.groups import DeleteGroupsRequest
+from kip848_client.core.wire.messages.configs import IncrementalAlterConfigsRequest
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.groups import DeleteGroupsRequest
 from tests.differential._groups import describe
 from tests.differential._heartbeats import (
     Chooser,

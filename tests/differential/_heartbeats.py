@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kip848_client.core.types import LEAVE_EPOCH, STATIC_LEAVE_EPOCH
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.differential._model import GroupModel, MemberModel, as_wire
 from tests.differential._sequence_state import SequenceState
 from tests.differential._steps import Ask

@@ -17,9 +17,9 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from kip848_client.wire.messages.groups import DescribeGroupsRequest
-from kip848_client.wire.messages.offset_commit import OffsetCommitRequest
+from kip848_client.core.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kip848_client.core.wire.messages.groups import DescribeGroupsRequest
+from kip848_client.core.wire.messages.offset_commit import OffsetCommitRequest
 from tests.differential._compare import Difference, differences, value_at
 from tests.differential._dice import drawn, draws, id_of
 from tests.differential._names import Names

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kip848_client.wire.messages.transaction_admin import (
+from kip848_client.core.wire.messages.transaction_admin import (
     DescribeProducersRequest,
     DescribeProducersRequestTopicRequest,
     DescribeTransactionsRequest,
     ListTransactionsRequest,
 )
-from kip848_client.wire.messages.transactions import (
+from kip848_client.core.wire.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnRequestAddPartitionsToTxnTopic,
@@ -19,7 +19,7 @@ from kip848_client.wire.messages.transactions import (
     EndTxnRequest,
     InitProducerIdRequest,
 )
-from kip848_client.wire.messages.txn_offset_commit import (
+from kip848_client.core.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kip848_client.wire import request_api
+from kip848_client.core.wire import request_api
 from tests.differential._model import GroupModel, MemberModel, Partitions, everything
 from tests.differential._steps import Ask, Topic
 

@@ -20,20 +20,20 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from kip848_client.core.types import TopicId, format_topic_id
-from kip848_client.wire import api_named
-from kip848_client.wire.messages.configs import (
+from kip848_client.core.wire import api_named
+from kip848_client.core.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsRequestDescribeConfigsResource,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire.messages.topics import (
     CreatePartitionsRequestCreatePartitionsTopic,
     CreateTopicsRequestCreatableTopic,
     CreateTopicsRequestCreatableTopicConfig,

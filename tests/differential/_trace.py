@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kip848_client.wire import APIS, decode, encode, request_api
+from kip848_client.core.wire import APIS, decode, encode, request_api
 from tests.differential import _steps
 from tests.differential._channels import Closed
 from tests.differential._outcome import Exchange, Outcome

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kip848_client.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from kip848_client.core.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from tests.differential._channels import ChannelConnection
 from tests.support.wire_connection import WireConnection
 

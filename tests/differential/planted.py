@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Final
 
 from kip848_client.assignors import BUILTIN
+from kip848_client.core.wire.messages.fetch import FetchResponsePartitionData
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.fetch import FetchResponsePartitionData
 from mock_coordinator.core.fetching import fetches
 from mock_coordinator.core.fetching.sessions import FetchKey, FetchSession
 from mock_coordinator.core.groups.consumer import heartbeat

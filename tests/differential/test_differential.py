@@ -12,16 +12,19 @@ from typing import Any
 import pytest
 
 from kip848_client.core.types import TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire import request_api
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire import request_api
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseAssignment,
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
-from kip848_client.wire.messages.find_coordinator import FindCoordinatorResponse
-from kip848_client.wire.messages.groups import ListGroupsResponse, ListGroupsResponseListedGroup
+from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorResponse
+from kip848_client.core.wire.messages.groups import (
+    ListGroupsResponse,
+    ListGroupsResponseListedGroup,
+)
+from kip848_client.error_codes import ErrorCode
 from tests.differential._compare import differences
 from tests.differential._outcome import Outcome
 from tests.differential._plan import Kind, Plan, Steps, TooSlowError

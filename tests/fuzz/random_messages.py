@@ -12,7 +12,7 @@ import random
 from collections import deque
 from typing import Any, Final
 
-from kip848_client.wire._fields import FieldSpec, field_specs
+from kip848_client.core.wire._fields import FieldSpec, field_specs
 
 __all__ = ["RandomMessages", "SharpMessages", "mutated"]
 

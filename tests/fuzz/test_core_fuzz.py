@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import pytest
 
+from kip848_client.core.wire import APIS, write_request, write_response
+from kip848_client.core.wire.messages.metadata import MetadataRequest
 from kip848_client.errors import WireError
-from kip848_client.wire import APIS, write_request, write_response
-from kip848_client.wire.messages.metadata import MetadataRequest
 from mock_coordinator import MockBroker, NewRecord, VirtualClock
 from mock_coordinator.batches import encode_batch
 from mock_coordinator.connection.requests import read_received

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from kip848_client.core.wire.messages.classic_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+)
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.classic_group import JoinGroupRequest, JoinGroupRequestProtocol
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.unit.mock_coordinator.broker_harness import BrokerHarness
 
 

@@ -20,7 +20,7 @@ import pytest
 import trustme
 from anyio.streams.tls import TLSStream
 
-from kip848_client.wire import APIS, Framer, api_named, read_response, write_request
+from kip848_client.core.wire import APIS, Framer, api_named, read_response, write_request
 from mock_coordinator import MockBroker
 from mock_coordinator.core.security.acls import acls_from_data
 from mock_coordinator.security import ListenerOptions, SecurityOptions

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import anyio
 import pytest
 
-from kip848_client.wire import APIS, write_request
-from kip848_client.wire.messages.metadata import MetadataRequest
+from kip848_client.core.wire import APIS, write_request
+from kip848_client.core.wire.messages.metadata import MetadataRequest
 from mock_coordinator import MockBroker
 
 CONNECTIONS = 300

@@ -16,8 +16,7 @@ from typing import Any, Final
 
 import pytest
 
-from kip848_client.errors import WireError
-from kip848_client.wire import (
+from kip848_client.core.wire import (
     APIS,
     MAX_FRAME_BYTES,
     Framer,
@@ -28,6 +27,7 @@ from kip848_client.wire import (
     write_request,
     write_response,
 )
+from kip848_client.errors import WireError
 from tests.fuzz.random_messages import RandomMessages, mutated
 
 PARTS: Final = 8

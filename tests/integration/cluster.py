@@ -21,14 +21,17 @@ from kip848_client._aiokafka._links import Link
 from kip848_client._clock import LoopClock
 from kip848_client._driver._closing import Closing
 from kip848_client.core.types import LEAVE_EPOCH, TopicId
-from kip848_client.wire import api_named
-from kip848_client.wire.messages.configs import (
+from kip848_client.core.wire import api_named
+from kip848_client.core.wire.messages.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
-from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+)
+from kip848_client.core.wire.messages.topics import (
     CreatePartitionsRequest,
     CreatePartitionsRequestCreatePartitionsTopic,
     CreateTopicsRequest,

@@ -14,8 +14,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
+from kip848_client.core.wire import APIS, Framer, read_request, write_response
 from kip848_client.errors import TransportError
-from kip848_client.wire import APIS, Framer, read_request, write_response
 from mock_coordinator import InProcessConnection, MockBroker
 from tests.integration.cluster import Cluster
 from tests.support.kafka_broker import free_ports

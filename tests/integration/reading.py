@@ -8,7 +8,7 @@ from typing import Final
 from aiokafka import AIOKafkaConsumer
 
 from kip848_client import Record
-from kip848_client.wire.messages.configs import (
+from kip848_client.core.wire.messages.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,

@@ -39,9 +39,9 @@ from kip848_client.admin import (
 )
 from kip848_client.cli._command_config import settings_from
 from kip848_client.cli.groups._views import members_table
+from kip848_client.core.wire.messages.list_offsets import ListOffsetsRequest
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import GroupAuthorizationFailed, GroupIdNotFound
-from kip848_client.wire.messages.list_offsets import ListOffsetsRequest
 from mock_coordinator import Fault, Match, MockBroker, MockCluster
 from mock_coordinator.core.faults import Disconnect, Drop, Moment, Refuse
 from tests.integration.test_foreign_security import (

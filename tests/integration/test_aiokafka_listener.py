@@ -11,7 +11,7 @@ from aiokafka.structs import TopicPartition
 
 from kip848_client.aiokafka import _inner
 from kip848_client.core.types import LEAVE_EPOCH
-from kip848_client.wire import api_named
+from kip848_client.core.wire import api_named
 from tests.integration.aiokafka_consumers import Listener, made, take
 from tests.integration.cluster import Cluster, eventually
 from tests.integration.test_consumer_records import filled

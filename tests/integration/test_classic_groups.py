@@ -6,8 +6,8 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from kip848_client.wire import api_named
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire import api_named
+from kip848_client.core.wire.messages.classic_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,

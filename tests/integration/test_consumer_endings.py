@@ -19,8 +19,8 @@ from kip848_client import (
     OffsetAndMetadata,
     TopicPartition,
 )
+from kip848_client.core.wire.messages.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 from kip848_client.errors import ConsumerClosed, Kip848Error, NotAssigned, TransportError
-from kip848_client.wire.messages.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 from tests.integration.cluster import Cluster, eventually, polling
 from tests.integration.intercepted import Interceptor, intercepted
 

@@ -23,6 +23,29 @@ from kip848_client import (
     ProtocolUnsupported,
     TopicPartition,
 )
+from kip848_client.core.wire.messages.api_versions import (
+    ApiVersionsResponse,
+    ApiVersionsResponseApiVersion,
+)
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from kip848_client.core.wire.messages.find_coordinator import (
+    FindCoordinatorResponse,
+    FindCoordinatorResponseCoordinator,
+)
+from kip848_client.core.wire.messages.list_offsets import (
+    ListOffsetsResponse,
+    ListOffsetsResponseListOffsetsPartitionResponse,
+    ListOffsetsResponseListOffsetsTopicResponse,
+)
+from kip848_client.core.wire.messages.offset_commit import (
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from kip848_client.core.wire.messages.offset_fetch import (
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+)
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     GroupAuthorizationFailed,
@@ -30,26 +53,6 @@ from kip848_client.errors import (
     TopicAuthorizationFailed,
     UnsupportedAssignor,
 )
-from kip848_client.wire.messages.api_versions import (
-    ApiVersionsResponse,
-    ApiVersionsResponseApiVersion,
-)
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
-from kip848_client.wire.messages.find_coordinator import (
-    FindCoordinatorResponse,
-    FindCoordinatorResponseCoordinator,
-)
-from kip848_client.wire.messages.list_offsets import (
-    ListOffsetsResponse,
-    ListOffsetsResponseListOffsetsPartitionResponse,
-    ListOffsetsResponseListOffsetsTopicResponse,
-)
-from kip848_client.wire.messages.offset_commit import (
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
-)
-from kip848_client.wire.messages.offset_fetch import OffsetFetchResponse, OffsetFetchResponseGroup
 from mock_coordinator import Fault, Match, MockBroker
 from mock_coordinator.core.faults import Refuse, faults_from_json
 from tests.integration.cluster import Cluster, eventually, polling

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client.wire import api_named
+from kip848_client.core.wire import api_named
 from mock_coordinator import MockCluster
 from tests.integration.test_data_dir import PATIENCE_S, Writer, committed, running
 from tests.support.raw_transactions import RawTransactions

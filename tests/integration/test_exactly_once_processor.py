@@ -19,7 +19,7 @@ from kip848_client import (
     RecordUnreadable,
     TransactionAborted,
 )
-from kip848_client.wire import api_named
+from kip848_client.core.wire import api_named
 from tests.integration.cluster import Cluster, eventually
 from tests.integration.processing import Job, copy_to
 from tests.integration.reading import limit_messages, read

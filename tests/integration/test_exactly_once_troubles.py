@@ -23,8 +23,8 @@ from kip848_client import (
     Record,
     TransactionAborted,
 )
+from kip848_client.core.wire import api_named
 from kip848_client.exactly_once import ProcessorCore
-from kip848_client.wire import api_named
 from mock_coordinator import options
 from mock_coordinator.core.profiles import profile_named
 from tests.integration.cluster import Cluster, eventually

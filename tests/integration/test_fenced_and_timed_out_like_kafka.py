@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import pytest
 
+from kip848_client.core.wire import api_named
 from kip848_client.error_codes import ErrorCode as E
-from kip848_client.wire import api_named
 from mock_coordinator import options
 from mock_coordinator.core.profiles import profile_named
 from tests.integration.test_transactions_like_kafka import CONFIGS, MockSide

@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
-from kip848_client.wire import api_named
-from kip848_client.wire.messages.fetch import FetchRequestFetchPartition, FetchRequestFetchTopic
+from kip848_client.core.wire import api_named
+from kip848_client.core.wire.messages.fetch import (
+    FetchRequestFetchPartition,
+    FetchRequestFetchTopic,
+)
 from mock_coordinator import MockBroker
 from tests.support.real_kafka import RealKafka
 

@@ -15,7 +15,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import TopicPartition
 
-from kip848_client.wire.messages.groups import DescribeGroupsRequest
+from kip848_client.core.wire.messages.groups import DescribeGroupsRequest
 from mock_coordinator import MockBroker
 from mock_coordinator.core.groups.classic.snapshot import ClassicSnapshot
 from tests.support.kafka_tools import CONSOLE_CONSUMER, CONSUMER_GROUPS, run_tool

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from kip848_client import ProducerFenced, ProducerRecord, Record, TransactionAborted
+from kip848_client.core.wire import api_named
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire import api_named
 from mock_coordinator import MockBroker
 from tests.integration.cluster import Cluster, eventually
 from tests.integration.processing import Job

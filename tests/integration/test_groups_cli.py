@@ -21,8 +21,8 @@ import pytest
 from kip848_client import TopicPartition
 from kip848_client.cli import main
 from kip848_client.core.types import LEAVE_EPOCH
+from kip848_client.core.wire import api_named
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire import api_named
 from mock_coordinator import Fault, Match
 from mock_coordinator.core.faults import Drop, Moment, Refuse
 from mock_coordinator.threaded import BrokerThread, ClusterThread

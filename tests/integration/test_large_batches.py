@@ -12,7 +12,7 @@ from aiokafka.errors import CorruptRecordException
 
 from kip848_client import BatchUnreadable, Consumer, Producer, Record, TopicPartition
 from kip848_client.aiokafka import AIOKafkaConsumer
-from kip848_client.compression import Unpacked, unpack
+from kip848_client.core.compression import Unpacked, unpack
 from kip848_client.records import _unpacking
 from tests.integration.cluster import Cluster
 

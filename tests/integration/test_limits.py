@@ -17,15 +17,15 @@ from typing import Final
 
 import pytest
 
-from kip848_client.wire import Framer, read_response, write_request
-from kip848_client.wire import api_named as api
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.fetch import (
+from kip848_client.core.wire import Framer, read_response, write_request
+from kip848_client.core.wire import api_named as api
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.fetch import (
     FetchRequest,
     FetchRequestFetchPartition,
     FetchRequestFetchTopic,
 )
-from kip848_client.wire.messages.metadata import MetadataRequest
+from kip848_client.core.wire.messages.metadata import MetadataRequest
 from mock_coordinator import MockBroker
 
 pytestmark = pytest.mark.asyncio

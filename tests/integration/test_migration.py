@@ -16,7 +16,7 @@ import anyio.to_thread
 import pytest
 from aiokafka import AIOKafkaConsumer
 
-from kip848_client.wire.messages.groups import DescribeGroupsRequest
+from kip848_client.core.wire.messages.groups import DescribeGroupsRequest
 from tests.integration.cluster import Cluster, eventually
 
 confluent = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")

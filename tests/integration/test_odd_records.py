@@ -23,14 +23,14 @@ from kip848_client import (
 )
 from kip848_client.admin import NewTopic
 from kip848_client.aiokafka import AIOKafkaConsumer
-from kip848_client.compression import pack
-from kip848_client.error_codes import ErrorCode
-from kip848_client.records._paths import PATHS
-from kip848_client.wire.messages.produce import (
+from kip848_client.core.compression import pack
+from kip848_client.core.wire.messages.produce import (
     ProduceRequest,
     ProduceRequestPartitionProduceData,
     ProduceRequestTopicProduceData,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.records._paths import PATHS
 from tests.integration.cluster import Cluster
 from tests.support.odd_records import (
     FIRST_MS,

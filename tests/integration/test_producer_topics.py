@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import pytest
 
+from kip848_client.core.wire.messages.metadata import MetadataRequest
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError
 from kip848_client.producer import Producer
-from kip848_client.wire.messages.metadata import MetadataRequest
 from mock_coordinator import MockBroker
 from tests.integration.cluster import Cluster, eventually
 

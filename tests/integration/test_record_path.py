@@ -10,9 +10,9 @@ import logging
 import pytest
 
 from kip848_client import Consumer, TopicPartition
+from kip848_client.core.wire.messages.fetch import FetchRequest
+from kip848_client.core.wire.messages.offset_commit import OffsetCommitRequest
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.fetch import FetchRequest
-from kip848_client.wire.messages.offset_commit import OffsetCommitRequest
 from mock_coordinator import MockBroker, MockCluster
 from mock_coordinator.core.faults import faults_from_json
 from tests.integration.cluster import eventually, polling

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 import pytest
 
 from kip848_client.cli import main
-from kip848_client.wire import api_named, read_response, write_request
-from kip848_client.wire.messages.metadata import MetadataRequest, MetadataResponse
+from kip848_client.core.wire import api_named, read_response, write_request
+from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 MODULES = ("kip848_client", "mock_coordinator")
 PATIENCE_S = 20

@@ -15,14 +15,14 @@ import anyio
 import anyio.abc
 import pytest
 
-from kip848_client.wire import Framer, api_named, read_response, write_request
-from kip848_client.wire.messages.api_versions import ApiVersionsRequest
-from kip848_client.wire.messages.fetch import (
+from kip848_client.core.wire import Framer, api_named, read_response, write_request
+from kip848_client.core.wire.messages.api_versions import ApiVersionsRequest
+from kip848_client.core.wire.messages.fetch import (
     FetchRequest,
     FetchRequestFetchPartition,
     FetchRequestFetchTopic,
 )
-from kip848_client.wire.messages.metadata import MetadataRequest
+from kip848_client.core.wire.messages.metadata import MetadataRequest
 from mock_coordinator import MockBroker, NewRecord
 
 pytestmark = pytest.mark.anyio

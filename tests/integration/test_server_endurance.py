@@ -15,8 +15,8 @@ import anyio.to_thread
 import pytest
 import trustme
 
-from kip848_client.wire import api_named, read_response, write_request
-from kip848_client.wire.messages.metadata import MetadataRequest
+from kip848_client.core.wire import api_named, read_response, write_request
+from kip848_client.core.wire.messages.metadata import MetadataRequest
 from mock_coordinator import MockBroker
 from mock_coordinator.security.options import ListenerOptions, SecurityOptions
 from mock_coordinator.tcp import listening, server

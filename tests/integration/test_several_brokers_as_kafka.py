@@ -11,28 +11,27 @@ from typing import Any
 import anyio
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire.messages.classic_group import (
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
     SyncGroupRequest,
 )
-from kip848_client.wire.messages.cluster import DescribeClusterRequest
-from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kip848_client.wire.messages.fetch import (
+from kip848_client.core.wire.messages.cluster import DescribeClusterRequest
+from kip848_client.core.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.fetch import (
     FetchRequest,
     FetchRequestFetchPartition,
     FetchRequestFetchTopic,
 )
-from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
-from kip848_client.wire.messages.groups import (
+from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
+from kip848_client.core.wire.messages.groups import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     ListGroupsRequest,
 )
-from kip848_client.wire.messages.list_offsets import (
+from kip848_client.core.wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsRequestListOffsetsPartition,
     ListOffsetsRequestListOffsetsTopic,
@@ -40,25 +39,29 @@ from kip848_client.wire.messages.list_offsets import (
     OffsetForLeaderEpochRequestOffsetForLeaderPartition,
     OffsetForLeaderEpochRequestOffsetForLeaderTopic,
 )
-from kip848_client.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from kip848_client.wire.messages.offset_delete import OffsetDeleteRequest
-from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from kip848_client.wire.messages.produce import (
+from kip848_client.core.wire.messages.offset_delete import OffsetDeleteRequest
+from kip848_client.core.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+)
+from kip848_client.core.wire.messages.produce import (
     ProduceRequest,
     ProduceRequestPartitionProduceData,
     ProduceRequestTopicProduceData,
 )
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire.messages.topics import (
     CreateTopicsRequest,
     CreateTopicsRequestCreatableReplicaAssignment,
     CreateTopicsRequestCreatableTopic,
     CreateTopicsRequestCreatableTopicConfig,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator import MockCluster, NewRecord
 from mock_coordinator.batches import encode_batch
 from tests.support.real_cluster import RealCluster

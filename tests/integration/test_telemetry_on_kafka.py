@@ -13,13 +13,13 @@ from typing import Any, Final
 import pytest
 
 from kip848_client import Consumer, Metrics, Producer
-from kip848_client.errors import LocalProtocolError, UnsupportedVersion
-from kip848_client.telemetry import _reporter
-from kip848_client.wire import api_named
-from kip848_client.wire.messages.configs import (
+from kip848_client.core.wire import api_named
+from kip848_client.core.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
+from kip848_client.errors import LocalProtocolError, UnsupportedVersion
+from kip848_client.telemetry import _reporter
 from tests.integration.cluster import eventually
 from tests.support.pytest_kafka import chosen_versions, skip_without_kafka
 from tests.support.real_kafka import FAST_CONFIGS, RealKafka

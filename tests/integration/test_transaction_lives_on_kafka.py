@@ -11,7 +11,7 @@ from contextlib import closing
 
 import pytest
 
-from kip848_client.wire import api_named
+from kip848_client.core.wire import api_named
 from tests.support.raw_transactions import RawTransactions, committed_values
 from tests.support.real_kafka import RealKafka
 from tests.support.transaction_core_world import CoreWorld

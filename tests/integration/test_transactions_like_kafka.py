@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
+from kip848_client.core.wire import api_named
+from kip848_client.core.wire.messages.topics import CreateTopicsRequestCreatableTopic
 from kip848_client.errors import TransportError
-from kip848_client.wire import api_named
-from kip848_client.wire.messages.topics import CreateTopicsRequestCreatableTopic
 from mock_coordinator import MockBroker, VirtualClock
 from tests.support.raw_transactions import RawTransactions
 from tests.support.real_kafka import RealKafka

@@ -10,10 +10,10 @@ import anyio
 import anyio.abc
 import pytest
 
-from kip848_client.wire import Framer, api_named, read_response, write_request
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.metadata import MetadataRequest
-from kip848_client.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from kip848_client.core.wire import Framer, api_named, read_response, write_request
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.metadata import MetadataRequest
+from kip848_client.core.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from mock_coordinator import MockBroker, VirtualClock
 from mock_coordinator.security import ListenerOptions, SecurityOptions
 

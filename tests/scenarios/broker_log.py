@@ -15,12 +15,12 @@ from typing import Any, Final
 from aiokafka.record.memory_records import MemoryRecords
 
 from kip848_client.core.types import TopicId
-from kip848_client.wire.messages.fetch import (
+from kip848_client.core.wire.messages.fetch import (
     FetchRequest,
     FetchRequestFetchPartition,
     FetchRequestFetchTopic,
 )
-from kip848_client.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from mock_coordinator.core.groups.record_format import decode_record, encode_record
 from mock_coordinator.core.groups.records.member_state import MemberState
 from mock_coordinator.core.groups.records.state_records import (

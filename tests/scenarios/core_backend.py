@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from kip848_client.core.types import TopicId, format_topic_id
-from kip848_client.wire import decode, encode
+from kip848_client.core.wire import decode, encode
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.groups import GroupCoordinator, GroupType, StateRecord
 from mock_coordinator.core.inputs import ClientInfo, Input, RequestReceived, TimerFired

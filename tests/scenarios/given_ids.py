@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kip848_client.core.types import TopicId
-from kip848_client.wire.messages.classic_group import JoinGroupRequest
+from kip848_client.core.wire.messages.classic_group import JoinGroupRequest
 
 __all__ = ["GivenIds", "asks_for_an_id", "uuid_of"]
 

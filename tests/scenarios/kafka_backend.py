@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 from kip848_client.core.types import TopicId
-from kip848_client.wire import request_api
-from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire import request_api
+from kip848_client.core.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from mock_coordinator.core.groups.records.state_records import RegularExpression, StateRecord
 from tests.scenarios.admin import grow_topic
 from tests.scenarios.broker_log import BrokerLog

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
+from kip848_client.core.wire.messages.classic_group import JoinGroupRequest, JoinGroupResponse
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.classic_group import JoinGroupRequest, JoinGroupResponse
 from tests.scenarios.kafka_backend import KafkaBackend, KafkaSession
 from tests.scenarios.runner import play
 from tests.scenarios.script import Script

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kip848_client import Admin
-from kip848_client.wire import api_named
-from kip848_client.wire.messages.delete_records import (
+from kip848_client.core.wire import api_named
+from kip848_client.core.wire.messages.delete_records import (
     DeleteRecordsRequestDeleteRecordsPartition,
     DeleteRecordsRequestDeleteRecordsTopic,
 )

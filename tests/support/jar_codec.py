@@ -1,7 +1,7 @@
 """A codec that is driven by Kafka's own message definitions: the second byte oracle of the wire
 layer.
 
-It shares no line with ``kip848_client.wire``: messages are plain dicts keyed by Kafka's field
+It shares no line with ``kip848_client.core.wire``: messages are plain dicts keyed by Kafka's field
 names, and every byte follows from the JSON inside the jar. It interprets the definition field by
 field, which is slow and easy to check. Rules that the definitions do not spell out, as Kafka's
 generated classes have them:

@@ -9,7 +9,7 @@ import dataclasses
 import typing
 from typing import Any
 
-from kip848_client.wire import api_named
+from kip848_client.core.wire import api_named
 
 __all__ = ["message"]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kip848_client.wire import api_named
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire import api_named
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from kip848_client.wire.messages.offset_delete import (
+from kip848_client.core.wire.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from kip848_client.wire.messages.offset_fetch import (
+from kip848_client.core.wire.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )

@@ -16,26 +16,29 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kip848_client.wire import api_named
-from kip848_client.wire.messages.fetch import FetchRequestFetchPartition, FetchRequestFetchTopic
-from kip848_client.wire.messages.list_offsets import (
+from kip848_client.core.wire import api_named
+from kip848_client.core.wire.messages.fetch import (
+    FetchRequestFetchPartition,
+    FetchRequestFetchTopic,
+)
+from kip848_client.core.wire.messages.list_offsets import (
     ListOffsetsRequestListOffsetsPartition,
     ListOffsetsRequestListOffsetsTopic,
 )
-from kip848_client.wire.messages.produce import (
+from kip848_client.core.wire.messages.produce import (
     ProduceRequestPartitionProduceData,
     ProduceRequestTopicProduceData,
 )
-from kip848_client.wire.messages.transaction_admin import (
+from kip848_client.core.wire.messages.transaction_admin import (
     DescribeProducersRequestTopicRequest,
     WriteTxnMarkersRequestWritableTxnMarker,
     WriteTxnMarkersRequestWritableTxnMarkerTopic,
 )
-from kip848_client.wire.messages.transactions import (
+from kip848_client.core.wire.messages.transactions import (
     AddPartitionsToTxnRequestAddPartitionsToTxnTopic,
     AddPartitionsToTxnRequestAddPartitionsToTxnTransaction,
 )
-from kip848_client.wire.messages.txn_offset_commit import (
+from kip848_client.core.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from kip848_client.wire.messages.metadata import MetadataRequest
+from kip848_client.core.wire.messages.metadata import MetadataRequest
 from tests.support.broker_folder import broker_folder
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker, free_ports, new_cluster_id
 from tests.support.wire_connection import WireConnection

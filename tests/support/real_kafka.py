@@ -26,13 +26,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from kip848_client.core.types import LEAVE_EPOCH, TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire import api_named
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire import api_named
+from kip848_client.core.wire.messages.topics import (
     CreateTopicsRequestCreatableTopic,
     CreateTopicsRequestCreatableTopicConfig,
     DeleteTopicsRequestDeleteTopicState,
 )
+from kip848_client.error_codes import ErrorCode
 from tests.support.broker_folder import broker_folder
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
 from tests.support.wire_connection import ConnectionLostError, WireConnection

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from kip848_client.wire.messages.fetch import (
+from kip848_client.core.wire.messages.fetch import (
     FetchRequest,
     FetchRequestFetchPartition,
     FetchRequestFetchTopic,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kip848_client.wire import api_named
+from kip848_client.core.wire import api_named
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker, _shuffled_ports, free_ports
 from tests.support.kafka_jars import KafkaUnavailableError
 from tests.support.kafka_tools import TOPICS, ToolFailedError, run_tool

@@ -12,8 +12,8 @@ import socket
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
-from kip848_client.wire import APIS, Api, Framer, read_response, request_api, write_request
-from kip848_client.wire.messages.api_versions import ApiVersionsRequest
+from kip848_client.core.wire import APIS, Api, Framer, read_response, request_api, write_request
+from kip848_client.core.wire.messages.api_versions import ApiVersionsRequest
 
 __all__ = ["ConnectionLostError", "Requester", "WireConnection"]
 

@@ -27,19 +27,22 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client.core.backoff", ()),
     ("kip848_client.errors", ("kip848_client.error_codes",)),
     ("kip848_client.error_codes", ()),
-    ("kip848_client.compression", ()),
-    ("kip848_client.wire", GROUND),
+    ("kip848_client.core.compression", ()),
+    ("kip848_client.core.wire", GROUND),
     ("kip848_client.assignors", GROUND),
     ("kip848_client.member", GROUND),
     ("kip848_client.offsets", (*GROUND, "kip848_client._ports")),
-    ("kip848_client.client_assignors", (*GROUND, "kip848_client.assignors", "kip848_client.wire")),
+    (
+        "kip848_client.client_assignors",
+        (*GROUND, "kip848_client.assignors", "kip848_client.core.wire"),
+    ),
     (
         "kip848_client.connect",
         (
             *GROUND,
             "kip848_client.assignors",
             "kip848_client.client_assignors",
-            "kip848_client.wire",
+            "kip848_client.core.wire",
         ),
     ),
     ("kip848_client._computing", (*GROUND, "kip848_client.client_assignors")),
@@ -57,7 +60,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "kip848_client.worker",
         (
             *GROUND,
-            "kip848_client.wire",
+            "kip848_client.core.wire",
             "kip848_client.member",
             "kip848_client.client_assignors",
             "kip848_client.connect",
@@ -69,9 +72,9 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "kip848_client._driver",
         ),
     ),
-    ("kip848_client.cluster", (*GROUND, "kip848_client.wire")),
-    ("kip848_client.fetching", (*GROUND, "kip848_client.cluster", "kip848_client.wire")),
-    ("kip848_client.producing", (*GROUND, "kip848_client.cluster", "kip848_client.wire")),
+    ("kip848_client.cluster", (*GROUND, "kip848_client.core.wire")),
+    ("kip848_client.fetching", (*GROUND, "kip848_client.cluster", "kip848_client.core.wire")),
+    ("kip848_client.producing", (*GROUND, "kip848_client.cluster", "kip848_client.core.wire")),
     ("kip848_client.metrics", ()),
     ("kip848_client.history", GROUND),
     (
@@ -89,8 +92,8 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "kip848_client.telemetry",
         (
             *GROUND,
-            "kip848_client.compression",
-            "kip848_client.wire",
+            "kip848_client.core.compression",
+            "kip848_client.core.wire",
             "kip848_client.metrics",
             "kip848_client._ports",
             "kip848_client._chance",
@@ -112,22 +115,27 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "kip848_client.metrics",
         ),
     ),
-    ("kip848_client._heartbeat_wire", (*GROUND, "kip848_client.wire", "kip848_client.member")),
+    ("kip848_client._heartbeat_wire", (*GROUND, "kip848_client.core.wire", "kip848_client.member")),
     (
         "kip848_client._assignor_wire",
-        (*GROUND, "kip848_client.wire", "kip848_client.group", "kip848_client.client_assignors"),
+        (
+            *GROUND,
+            "kip848_client.core.wire",
+            "kip848_client.group",
+            "kip848_client.client_assignors",
+        ),
     ),
     (
         "kip848_client._offsets_wire",
         (
             *GROUND,
-            "kip848_client.wire",
+            "kip848_client.core.wire",
             "kip848_client.offsets",
             "kip848_client.group",
             "kip848_client._ports",
         ),
     ),
-    ("kip848_client._ports", (*GROUND, "kip848_client.wire")),
+    ("kip848_client._ports", (*GROUND, "kip848_client.core.wire")),
     ("kip848_client.core.shown", ()),
     ("kip848_client.core.lazy", ()),
     ("kip848_client._version", ()),
@@ -154,8 +162,8 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "kip848_client._aiokafka",
         (
             *GROUND,
-            "kip848_client.compression",
-            "kip848_client.wire",
+            "kip848_client.core.compression",
+            "kip848_client.core.wire",
             "kip848_client._ports",
             "kip848_client.core.bootstrap",
             "kip848_client._chance",
@@ -166,7 +174,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         (
             *GROUND,
             "kip848_client.cluster",
-            "kip848_client.wire",
+            "kip848_client.core.wire",
             "kip848_client.member",
             "kip848_client.client_assignors",
             "kip848_client._ports",
@@ -181,7 +189,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "kip848_client.records",
         (
             *GROUND,
-            "kip848_client.compression",
+            "kip848_client.core.compression",
             "kip848_client.fetching",
             "kip848_client.serialization",
             "kip848_client._aiokafka._codec",
@@ -191,7 +199,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "kip848_client.consumer",
         (
             *GROUND,
-            "kip848_client.wire",
+            "kip848_client.core.wire",
             "kip848_client.member",
             "kip848_client.offsets",
             "kip848_client.group",
@@ -218,7 +226,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "kip848_client.producer",
         (
             *GROUND,
-            "kip848_client.wire",
+            "kip848_client.core.wire",
             "kip848_client.cluster",
             "kip848_client.producing",
             "kip848_client.serialization",
@@ -238,7 +246,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "kip848_client.admin",
         (
             *GROUND,
-            "kip848_client.wire",
+            "kip848_client.core.wire",
             "kip848_client._ports",
             "kip848_client._arguments",
             "kip848_client._chance",
@@ -283,7 +291,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         (
             *GROUND,
             "kip848_client.config",
-            "kip848_client.wire",
+            "kip848_client.core.wire",
             "kip848_client._ports",
             "kip848_client.member",
             "kip848_client.producing",
@@ -312,7 +320,7 @@ ONLY_IMPORTER = {
         "mock_coordinator.core.groups",
         "mock_coordinator.core.transaction_coordinator",
     ),
-    "cramjam": ("kip848_client.compression",),
+    "cramjam": ("kip848_client.core.compression",),
     "prometheus_client": ("kip848_client.prometheus",),
     "opentelemetry": ("kip848_client.otel", "kip848_client.telemetry._otlp"),
     "confluent_kafka": ("kip848_client.schema_registry",),
@@ -367,7 +375,7 @@ def test_imports_of_the_mock_go_down(folder: str, below: tuple[str, ...]) -> Non
 def test_the_member_core_does_not_know_the_wire() -> None:
     for module in _sources("kip848_client.member", "kip848_client.assignors"):
         for name, line in imports_of(module):
-            assert not name.startswith("kip848_client.wire"), f"{module.path}:{line}"
+            assert not name.startswith("kip848_client.core.wire"), f"{module.path}:{line}"
 
 
 def test_the_client_works_without_the_coordinator() -> None:
@@ -380,8 +388,8 @@ def test_the_client_works_without_the_coordinator() -> None:
 def test_the_coordinator_core_imports_only_the_shared_pure_layers() -> None:
     shared = (
         *GROUND,
-        "kip848_client.compression",
-        "kip848_client.wire",
+        "kip848_client.core.compression",
+        "kip848_client.core.wire",
         "kip848_client.assignors",
         "kip848_client.connect",
         "kip848_client.metrics",

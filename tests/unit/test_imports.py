@@ -31,7 +31,7 @@ def imported(code: str) -> set[str]:
 def test_a_client_brings_nothing_of_the_others(name: str) -> None:
     found = imported(f"from kip848_client import {name}")
     wrong = [f"kip848_client.{each}" for each in _OTHERS[name]]
-    wrong += [f"kip848_client.wire.messages.{each}" for each in _OF_ADMINISTRATION]
+    wrong += [f"kip848_client.core.wire.messages.{each}" for each in _OF_ADMINISTRATION]
     wrong += ["pyarrow", "opentelemetry", "prometheus_client", "mock_coordinator", "pyspark"]
     assert not found & set(wrong)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from kip848_client.wire._fields import Message
+from kip848_client.core.wire._fields import Message
 from mock_coordinator.core.authorization.request_authorizer import RequestAuthorizer
 from mock_coordinator.core.fetching.fetches import Fetches
 from mock_coordinator.core.fetching.parked import ParkedFetches

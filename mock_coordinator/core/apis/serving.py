@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from kip848_client.wire import DRAFT_API_KEYS, api_named
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire import DRAFT_API_KEYS, api_named
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from mock_coordinator.core.apis.call import ApiCall, Handler
 from mock_coordinator.core.apis.coordinators.groups import (
     describe_switched_off,

@@ -1,6 +1,6 @@
 """The APIs that a broker serves: for each one row that says all there is to know about it.
 
-To serve another API is to write its messages (``kip848_client.wire``), its handler, its
+To serve another API is to write its messages (``kip848_client.core.wire``), its handler, its
 authorization rule, and a row here; and to name its versions in the profiles.
 """
 
@@ -10,87 +10,90 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.acls import (
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.acls import (
     CreateAclsRequest,
     DeleteAclsRequest,
     DescribeAclsRequest,
 )
-from kip848_client.wire.messages.api_versions import ApiVersionsRequest
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire.messages.api_versions import ApiVersionsRequest
+from kip848_client.core.wire.messages.classic_group import (
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
     SyncGroupRequest,
 )
-from kip848_client.wire.messages.client_assignors import (
+from kip848_client.core.wire.messages.client_assignors import (
     ConsumerGroupInstallAssignmentRequest,
     ConsumerGroupPrepareAssignmentRequest,
 )
-from kip848_client.wire.messages.client_quotas import (
+from kip848_client.core.wire.messages.client_quotas import (
     AlterClientQuotasRequest,
     DescribeClientQuotasRequest,
 )
-from kip848_client.wire.messages.cluster import DescribeClusterRequest
-from kip848_client.wire.messages.config_resources import (
+from kip848_client.core.wire.messages.cluster import DescribeClusterRequest
+from kip848_client.core.wire.messages.config_resources import (
     AlterConfigsRequest,
     ListConfigResourcesRequest,
 )
-from kip848_client.wire.messages.configs import (
+from kip848_client.core.wire.messages.configs import (
     DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,
 )
-from kip848_client.wire.messages.connect_group import (
+from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupDescribeRequest,
     ConnectGroupHeartbeatRequest,
     ConnectGroupInstallAssignmentRequest,
     ConnectGroupPrepareAssignmentRequest,
 )
-from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kip848_client.wire.messages.delete_records import DeleteRecordsRequest
-from kip848_client.wire.messages.fetch import FetchRequest
-from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
-from kip848_client.wire.messages.groups import (
+from kip848_client.core.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.delete_records import DeleteRecordsRequest
+from kip848_client.core.wire.messages.fetch import FetchRequest
+from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
+from kip848_client.core.wire.messages.groups import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     ListGroupsRequest,
 )
-from kip848_client.wire.messages.list_offsets import ListOffsetsRequest, OffsetForLeaderEpochRequest
-from kip848_client.wire.messages.metadata import MetadataRequest
-from kip848_client.wire.messages.offset_commit import OffsetCommitRequest
-from kip848_client.wire.messages.offset_delete import OffsetDeleteRequest
-from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest
-from kip848_client.wire.messages.produce import ProduceRequest
-from kip848_client.wire.messages.replicas import (
+from kip848_client.core.wire.messages.list_offsets import (
+    ListOffsetsRequest,
+    OffsetForLeaderEpochRequest,
+)
+from kip848_client.core.wire.messages.metadata import MetadataRequest
+from kip848_client.core.wire.messages.offset_commit import OffsetCommitRequest
+from kip848_client.core.wire.messages.offset_delete import OffsetDeleteRequest
+from kip848_client.core.wire.messages.offset_fetch import OffsetFetchRequest
+from kip848_client.core.wire.messages.produce import ProduceRequest
+from kip848_client.core.wire.messages.replicas import (
     AlterPartitionReassignmentsRequest,
     ElectLeadersRequest,
     ListPartitionReassignmentsRequest,
 )
-from kip848_client.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
-from kip848_client.wire.messages.scram_credentials import (
+from kip848_client.core.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from kip848_client.core.wire.messages.scram_credentials import (
     AlterUserScramCredentialsRequest,
     DescribeUserScramCredentialsRequest,
 )
-from kip848_client.wire.messages.topic_partitions import DescribeTopicPartitionsRequest
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire.messages.topic_partitions import DescribeTopicPartitionsRequest
+from kip848_client.core.wire.messages.topics import (
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteTopicsRequest,
 )
-from kip848_client.wire.messages.transaction_admin import (
+from kip848_client.core.wire.messages.transaction_admin import (
     DescribeProducersRequest,
     DescribeTransactionsRequest,
     ListTransactionsRequest,
     WriteTxnMarkersRequest,
 )
-from kip848_client.wire.messages.transactions import (
+from kip848_client.core.wire.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
     EndTxnRequest,
     InitProducerIdRequest,
 )
-from kip848_client.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+from kip848_client.core.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from mock_coordinator.core.apis.call import ApiCall, Handler
 from mock_coordinator.core.apis.cluster.api_versions import api_versions
 from mock_coordinator.core.apis.cluster.describe_cluster import describe_cluster

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.wire.messages.config_resources import AlterConfigsRequest
-from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest
-from kip848_client.wire.messages.produce import ProduceRequest
-from kip848_client.wire.messages.transaction_admin import (
+from kip848_client.core.wire.messages.config_resources import AlterConfigsRequest
+from kip848_client.core.wire.messages.offset_fetch import OffsetFetchRequest
+from kip848_client.core.wire.messages.produce import ProduceRequest
+from kip848_client.core.wire.messages.transaction_admin import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersRequestWritableTxnMarker,
 )
-from kip848_client.wire.messages.transactions import AddPartitionsToTxnRequest
+from kip848_client.core.wire.messages.transactions import AddPartitionsToTxnRequest
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.state.broker import Broker
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC

@@ -28,16 +28,16 @@ from dataclasses import dataclass, fields
 from typing import Final, Protocol
 
 from kip848_client.assignors import string_set_order
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.api_versions import ApiVersionsRequest
-from kip848_client.wire.messages.sasl import (
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.api_versions import ApiVersionsRequest
+from kip848_client.core.wire.messages.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from kip848_client.wire.registry import APIS
+from kip848_client.core.wire.registry import APIS
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.authentication.failures import SaslFailure
 from mock_coordinator.core.authentication.plain import PlainExchange
 from mock_coordinator.core.authentication.scram import ScramExchange

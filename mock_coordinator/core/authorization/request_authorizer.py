@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.fetch import FetchRequest
-from kip848_client.wire.messages.produce import ProduceRequest, ProduceResponse
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.fetch import FetchRequest
+from kip848_client.core.wire.messages.produce import ProduceRequest, ProduceResponse
 from mock_coordinator.core.authorization.addresses import readdressed
 from mock_coordinator.core.authorization.requester import (
     ADMITTED,

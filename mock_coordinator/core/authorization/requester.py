@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from kip848_client.core.types import ZERO_TOPIC_ID
-from kip848_client.wire._fields import Message
+from kip848_client.core.wire._fields import Message
 from mock_coordinator.core.inputs import ClientInfo
 from mock_coordinator.core.security.acls import CLUSTER_NAME, Operation, ResourceType
 from mock_coordinator.core.security.authorizer import Authorizer

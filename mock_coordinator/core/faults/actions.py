@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Self
 
+from kip848_client.core.wire import api_named
+from kip848_client.core.wire._fields import Message
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import ConfigError
-from kip848_client.wire import api_named
-from kip848_client.wire._fields import Message
 from mock_coordinator.core.faults.json_values import (
     Fields,
     json_number,

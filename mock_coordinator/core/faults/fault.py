@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import cast
 
+from kip848_client.core.wire import APIS, api_named, write_response
+from kip848_client.core.wire._fields import Message
 from kip848_client.errors import ConfigError, WireError
-from kip848_client.wire import APIS, api_named, write_response
-from kip848_client.wire._fields import Message
 from mock_coordinator.core.faults.actions import (
     Action,
     Answer,

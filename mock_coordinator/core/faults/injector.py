@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, cast
 
+from kip848_client.core.wire import APIS
+from kip848_client.core.wire.messages.fetch import FetchResponse
 from kip848_client.errors import ConfigError
-from kip848_client.wire import APIS
-from kip848_client.wire.messages.fetch import FetchResponse
 from mock_coordinator.core.faults.actions import (
     Answer,
     CorruptBatch,

@@ -7,8 +7,8 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, cast
 
+from kip848_client.core.wire._fields import FieldSpec, field_specs
 from kip848_client.errors import ConfigError
-from kip848_client.wire._fields import FieldSpec, field_specs
 
 __all__ = ["Fields", "json_number", "json_object", "json_text", "message_from_json", "require_true"]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kip848_client.wire import APIS
+from kip848_client.core.wire import APIS
 from mock_coordinator.core.inputs import RequestReceived
 
 __all__ = ["Match", "Mentions", "mentions"]

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from kip848_client.core.wire import APIS
+from kip848_client.core.wire._fields import FieldSpec, Message, field_specs
 from kip848_client.error_codes import default_message
-from kip848_client.wire import APIS
-from kip848_client.wire._fields import FieldSpec, Message, field_specs
 
 __all__ = ["refusal"]
 

@@ -19,8 +19,7 @@ from itertools import takewhile
 from typing import Final, TypeVar
 
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicIdPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.fetch import (
+from kip848_client.core.wire.messages.fetch import (
     FetchRequest,
     FetchResponse,
     FetchResponseFetchableTopicResponse,
@@ -28,6 +27,7 @@ from kip848_client.wire.messages.fetch import (
     FetchResponseNodeEndpoint,
     FetchResponsePartitionData,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.fetching.partition_read import read_partition, refused
 from mock_coordinator.core.fetching.sessions import (
     FetchKey,

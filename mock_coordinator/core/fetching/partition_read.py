@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.fetch import (
+from kip848_client.core.wire.messages.fetch import (
     FetchResponseAbortedTransaction,
     FetchResponseEpochEndOffset,
     FetchResponsePartitionData,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.fetching.sessions import Wanted
 from mock_coordinator.core.logs.log import PartitionLog
 

@@ -27,8 +27,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from kip848_client.core.wire.messages.fetch import FetchResponsePartitionData
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.fetch import FetchResponsePartitionData
 
 __all__ = ["FetchKey", "FetchSession", "FetchSessions", "Wanted", "has_a_shard"]
 

@@ -17,7 +17,7 @@ from typing import Final
 
 import crc32c
 
-from kip848_client.compression import (
+from kip848_client.core.compression import (
     CODEC_MASK,
     CorruptPayload,
     UnknownCodec,

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import Final
 
+from kip848_client.core.wire.messages.configs import IncrementalAlterConfigsRequestAlterableConfig
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.configs import IncrementalAlterConfigsRequestAlterableConfig
 from mock_coordinator.core.refused import Refused
 
 __all__ = ["ROOT_LOGGER", "alter_loggers"]

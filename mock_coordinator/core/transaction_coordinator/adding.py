@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.transactions import (
+from kip848_client.core.wire.messages.transactions import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnRequestAddPartitionsToTxnTopic,
     AddPartitionsToTxnResponse,
@@ -20,6 +19,7 @@ from kip848_client.wire.messages.transactions import (
     AddPartitionsToTxnResponseAddPartitionsToTxnResult,
     AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.map_orders import java_order, partition_code, string_map_order
 from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.transaction_coordinator.environment import Change, Environment

@@ -27,12 +27,11 @@ import heapq
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.transaction_admin import (
+from kip848_client.core.wire.messages.transaction_admin import (
     DescribeTransactionsRequest,
     ListTransactionsRequest,
 )
-from kip848_client.wire.messages.transactions import (
+from kip848_client.core.wire.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
     AddPartitionsToTxnRequest,
@@ -40,6 +39,7 @@ from kip848_client.wire.messages.transactions import (
     EndTxnRequest,
     InitProducerIdRequest,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.service.splitting import partition_for
 from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.refused import Refused
@@ -82,7 +82,7 @@ from mock_coordinator.core.transaction_coordinator.records import (
 )
 
 if TYPE_CHECKING:
-    from kip848_client.wire._fields import Message
+    from kip848_client.core.wire._fields import Message
 
 __all__ = ["TransactionCoordinator"]
 

@@ -20,8 +20,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from kip848_client.core.wire.messages.transactions import EndTxnRequest, EndTxnResponse
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.transactions import EndTxnRequest, EndTxnResponse
 from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.transaction_coordinator.environment import (
     Change,

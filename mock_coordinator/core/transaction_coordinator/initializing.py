@@ -11,8 +11,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kip848_client.core.wire.messages.transactions import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
 from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.transaction_coordinator.ending import LAST_EPOCH, fenced_abort
 from mock_coordinator.core.transaction_coordinator.environment import Change, Decision, Environment

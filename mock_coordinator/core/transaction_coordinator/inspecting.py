@@ -7,8 +7,7 @@ from typing import Final
 
 import re2
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.transaction_admin import (
+from kip848_client.core.wire.messages.transaction_admin import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
     DescribeTransactionsResponseTopicData,
@@ -17,6 +16,7 @@ from kip848_client.wire.messages.transaction_admin import (
     ListTransactionsResponse,
     ListTransactionsResponseTransactionState,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.transaction_coordinator.environment import Environment
 from mock_coordinator.core.transaction_coordinator.records import (
     TransactionMetadata,

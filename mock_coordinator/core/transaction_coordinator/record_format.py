@@ -17,9 +17,9 @@ import struct
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from kip848_client.core.wire import decode, encode
+from kip848_client.core.wire._fields import array, int8, int16, int32, int64, string
 from kip848_client.errors import WireError
-from kip848_client.wire import decode, encode
-from kip848_client.wire._fields import array, int8, int16, int32, int64, string
 from mock_coordinator.core.groups.record_format import RecordFormatError
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.transaction_coordinator.records import (

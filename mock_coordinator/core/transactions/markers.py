@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from kip848_client.error_codes import ErrorCode, default_message
-from kip848_client.wire.messages.transaction_admin import (
+from kip848_client.core.wire.messages.transaction_admin import (
     DescribeProducersRequest,
     DescribeProducersResponse,
     DescribeProducersResponsePartitionResponse,
@@ -27,6 +26,7 @@ from kip848_client.wire.messages.transaction_admin import (
     WriteTxnMarkersResponseWritableTxnMarkerResult,
     WriteTxnMarkersResponseWritableTxnMarkerTopicResult,
 )
+from kip848_client.error_codes import ErrorCode, default_message
 from mock_coordinator.core.groups.records.state_records import TransactionEnd
 from mock_coordinator.core.map_orders import java_order, partition_code, string_map_order
 from mock_coordinator.core.state.broker import Broker

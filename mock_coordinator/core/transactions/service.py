@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from kip848_client.core.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from mock_coordinator.core.groups.offsets.transactional import needs_transaction, refuse_txn_commit
 from mock_coordinator.core.groups.service.shards import GroupShards
 from mock_coordinator.core.inputs import RequestReceived
@@ -30,7 +30,7 @@ from mock_coordinator.core.transactions.markers import write_ending
 from mock_coordinator.core.transactions.verification import must_verify, told_to_groups
 
 if TYPE_CHECKING:
-    from kip848_client.wire._fields import Message
+    from kip848_client.core.wire._fields import Message
 
 __all__ = ["Transactions"]
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
+from kip848_client.core.wire.messages.produce import ProduceRequest
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.produce import ProduceRequest
 from mock_coordinator.core.logs.producer_state import ProducerStates
 from mock_coordinator.core.logs.record_batch import NO_PRODUCER_ID, BatchHeader
 from mock_coordinator.core.profile import Profile

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.groups import StateRecord
 from mock_coordinator.core.groups.records.state_records import OffsetCommit

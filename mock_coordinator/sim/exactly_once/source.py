@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.wire.messages.produce import (
+from kip848_client.core.wire.messages.produce import (
     ProduceRequest,
     ProduceRequestPartitionProduceData,
     ProduceRequestTopicProduceData,

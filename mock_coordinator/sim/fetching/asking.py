@@ -20,9 +20,9 @@ from typing import Final
 
 from kip848_client.cluster import LearnLeaders
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicIdPartition
+from kip848_client.core.wire.messages.fetch import FetchRequest
 from kip848_client.fetching._commands import ListOffsets, SendFetch
 from kip848_client.fetching._model import FetchAnswer, Wanted
-from kip848_client.wire.messages.fetch import FetchRequest
 from mock_coordinator.sim.invariants import Violation
 from mock_coordinator.sim.trace import shown_partitions
 

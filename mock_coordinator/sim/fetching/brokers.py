@@ -12,13 +12,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kip848_client.core.types import TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.fetch import (
+from kip848_client.core.wire.messages.fetch import (
     FetchRequest,
     FetchResponse,
     FetchResponseLeaderIdAndEpoch,
     FetchResponsePartitionData,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.fetching.sessions import FetchKey, FetchSession
 from mock_coordinator.core.inputs import (

@@ -7,6 +7,7 @@ from typing import Final
 
 from kip848_client.cluster import ClusterChanged, LeadersLearnt, LeadersNotLearnt, LearnLeaders
 from kip848_client.core.types import TopicIdPartition, TopicPartition
+from kip848_client.core.wire.messages.fetch import FetchRequest
 from kip848_client.fetching import (
     BufferRead,
     Command,
@@ -24,7 +25,6 @@ from kip848_client.fetching import (
     Slice,
     TimerFired,
 )
-from kip848_client.wire.messages.fetch import FetchRequest
 from mock_coordinator.sim.fetching.asking import Asking
 from mock_coordinator.sim.fetching.reading import Reading
 from mock_coordinator.sim.history import Histories

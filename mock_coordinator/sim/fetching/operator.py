@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from random import Random
 
-from kip848_client.wire.messages.delete_records import (
+from kip848_client.core.wire.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsRequestDeleteRecordsPartition,
     DeleteRecordsRequestDeleteRecordsTopic,
 )
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire.messages.topics import (
     CreatePartitionsRequest,
     CreatePartitionsRequestCreatePartitionsTopic,
     CreateTopicsRequest,

@@ -7,13 +7,13 @@ from random import Random
 from typing import Any, Final
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
-from kip848_client.wire.messages.produce import (
+from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
+from kip848_client.core.wire.messages.produce import (
     ProduceRequest,
     ProduceRequestPartitionProduceData,
     ProduceRequestTopicProduceData,
 )
-from kip848_client.wire.messages.transactions import (
+from kip848_client.core.wire.messages.transactions import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnRequestAddPartitionsToTxnTopic,
     EndTxnRequest,

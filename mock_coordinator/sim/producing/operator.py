@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Generic
 
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire.messages.topics import (
     CreateTopicsRequest,
     CreateTopicsRequestCreatableTopic,
 )

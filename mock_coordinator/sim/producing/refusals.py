@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.produce import (
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.produce import (
     ProduceRequest,
     ProduceResponse,
     ProduceResponsePartitionProduceResponse,
     ProduceResponseTopicProduceResponse,
 )
-from kip848_client.wire.messages.transactions import (
+from kip848_client.core.wire.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
     AddPartitionsToTxnRequest,
@@ -25,12 +24,13 @@ from kip848_client.wire.messages.transactions import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from kip848_client.wire.messages.txn_offset_commit import (
+from kip848_client.core.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from kip848_client.error_codes import ErrorCode
 
 __all__ = ["BEFORE", "LATE", "refusal_of"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.transactions import InitProducerIdRequest
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.transactions import InitProducerIdRequest
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.sim.nodes import Nodes, Waiting, node_name
 from mock_coordinator.sim.producing.refusals import BEFORE, LATE, refusal_of

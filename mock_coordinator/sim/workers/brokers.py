@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.wire.messages.connect_group import ConnectGroupHeartbeatRequest
+from kip848_client.core.wire.messages.connect_group import ConnectGroupHeartbeatRequest
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.sim.client_connection import unpack_request

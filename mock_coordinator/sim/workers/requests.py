@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kip848_client.core.types import GroupId, MemberId
+from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
 from kip848_client.error_codes import ErrorCode
 from kip848_client.member import (
     CoordinatorFound,
@@ -19,7 +20,6 @@ from kip848_client.member import (
     LossReason,
     SendHeartbeat,
 )
-from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
 from kip848_client.worker import (
     ComputingLost,
     InstallTarget,

@@ -15,7 +15,7 @@ from typing import Any, Final
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from crc32c import crc32c
 
-from kip848_client.compression import CODEC_MASK, NAMES, pack, unpack
+from kip848_client.core.compression import CODEC_MASK, NAMES, pack, unpack
 from kip848_client.errors import ConfigError
 
 __all__ = ["AiokafkaBuilder", "builder_maker"]

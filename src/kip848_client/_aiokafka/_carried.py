@@ -19,22 +19,22 @@ from aiokafka.protocol.produce import ProduceResponse_v8
 
 from kip848_client._ports import TopicView
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import Kip848Error, RemoteProtocolError, refusal
-from kip848_client.wire import request_api
-from kip848_client.wire.messages.fetch import (
+from kip848_client.core.wire import request_api
+from kip848_client.core.wire.messages.fetch import (
     FetchRequest,
     FetchResponse,
     FetchResponseAbortedTransaction,
     FetchResponseFetchableTopicResponse,
     FetchResponsePartitionData,
 )
-from kip848_client.wire.messages.produce import (
+from kip848_client.core.wire.messages.produce import (
     ProduceRequest,
     ProduceResponse,
     ProduceResponsePartitionProduceResponse,
     ProduceResponseTopicProduceResponse,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import Kip848Error, RemoteProtocolError, refusal
 
 __all__ = ["Carried", "CarriedFetch", "CarriedProduce"]
 

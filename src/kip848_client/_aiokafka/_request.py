@@ -2,7 +2,7 @@
 
 aiokafka's connection asks a request to ``prepare`` itself for the broker's versions and the result
 for a header, a body and the class that reads the answer. We give it all three from
-``kip848_client.wire``, so one connection carries aiokafka's messages and ours.
+``kip848_client.core.wire``, so one connection carries aiokafka's messages and ours.
 
 The answer is read inside aiokafka's reader task, where an exception would cost the connection and
 reach us as "connection closed". So unreadable bytes become a ``Garbled`` value, and the sender
@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kip848_client._ports import VersionLimits
+from kip848_client.core.wire import Api, negotiate, read_response, request_api, write_request
 from kip848_client.errors import WireError
-from kip848_client.wire import Api, negotiate, read_response, request_api, write_request
 
 __all__ = ["Garbled", "PreparedRequest", "WireRequest"]
 
@@ -88,7 +88,7 @@ class PreparedRequest:
 
 
 class WireRequest:
-    """A message of ``kip848_client.wire`` that any aiokafka connection can send.
+    """A message of ``kip848_client.core.wire`` that any aiokafka connection can send.
 
     ``prepare`` raises ``UnsupportedVersion`` when the broker and ``versions`` have nothing in
     common, ``WireError`` when the message cannot be written.

@@ -14,6 +14,8 @@ from kip848_client._aiokafka._links import Link, LinkPool
 from kip848_client._chance import CHANCE
 from kip848_client._ports import ANY_VERSION, Clock, ConnectionWatch, NotSent, VersionLimits
 from kip848_client.core.bootstrap import bootstrap_addresses
+from kip848_client.core.wire import api_named, negotiate, request_api
+from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
 from kip848_client.errors import (
     CoordinatorUnavailable,
     Kip848Error,
@@ -21,8 +23,6 @@ from kip848_client.errors import (
     TransportError,
     refusal,
 )
-from kip848_client.wire import api_named, negotiate, request_api
-from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
 
 __all__ = ["KafkaTransport", "protocol_unsupported"]
 

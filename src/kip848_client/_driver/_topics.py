@@ -38,14 +38,14 @@ from kip848_client.cluster import (
     questions_of,
 )
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, Wait
-from kip848_client.error_codes import ErrorCode, error_name
-from kip848_client.errors import Kip848Error, RemoteProtocolError, TransportError
-from kip848_client.wire.messages.metadata import (
+from kip848_client.core.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseTopic,
 )
+from kip848_client.error_codes import ErrorCode, error_name
+from kip848_client.errors import Kip848Error, RemoteProtocolError, TransportError
 
 __all__ = ["TopicDirectory"]
 

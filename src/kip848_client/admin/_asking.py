@@ -20,6 +20,15 @@ from kip848_client.admin._failures import named
 from kip848_client.admin._model import Node
 from kip848_client.admin._rounds import ANYONE, OutOfTime, Refusal, Rounds
 from kip848_client.core.types import TopicPartition, Wait
+from kip848_client.core.wire.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from kip848_client.core.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     CoordinatorUnavailable,
@@ -27,15 +36,6 @@ from kip848_client.errors import (
     RequestTimedOut,
     TransportError,
     refusal,
-)
-from kip848_client.wire.messages.find_coordinator import (
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
-from kip848_client.wire.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
 )
 
 __all__ = ["GROUP_KEY", "TRANSACTION_KEY", "Asking", "Send"]

@@ -21,18 +21,18 @@ from kip848_client.admin._model import (
 )
 from kip848_client.admin._rounds import Refusal
 from kip848_client.connect import PROTOCOL_TYPE, Items, WorkerAssignment, WorkerMetadata
-from kip848_client.errors import WireError, refusal
-from kip848_client.wire.messages.connect_group import (
+from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupDescribeResponse,
     ConnectGroupDescribeResponseAssignment,
     ConnectGroupDescribeResponseDescribedGroup,
     ConnectGroupDescribeResponseMember,
     ConnectGroupItems,
 )
-from kip848_client.wire.messages.groups import (
+from kip848_client.core.wire.messages.groups import (
     DescribeGroupsResponseDescribedGroup,
     DescribeGroupsResponseDescribedGroupMember,
 )
+from kip848_client.errors import WireError, refusal
 
 __all__ = ["classic_workers", "connect_groups"]
 

@@ -17,23 +17,23 @@ from kip848_client.admin._model import (
 from kip848_client.admin._rounds import Refusal, refusal_if_any
 from kip848_client.connect import PROTOCOL_TYPE
 from kip848_client.core.types import TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import WireError, refusal
-from kip848_client.wire._codec import decode_at
-from kip848_client.wire._fields import array, data, string
-from kip848_client.wire.messages.consumer_group_describe import (
+from kip848_client.core.wire._codec import decode_at
+from kip848_client.core.wire._fields import array, data, string
+from kip848_client.core.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeResponse,
     ConsumerGroupDescribeResponseAssignment,
     ConsumerGroupDescribeResponseDescribedGroup,
     ConsumerGroupDescribeResponseMember,
 )
-from kip848_client.wire.messages.groups import (
+from kip848_client.core.wire.messages.groups import (
     DeleteGroupsResponse,
     DescribeGroupsResponse,
     DescribeGroupsResponseDescribedGroup,
     DescribeGroupsResponseDescribedGroupMember,
     ListGroupsResponse,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import WireError, refusal
 
 __all__ = [
     "OF_ANOTHER_TYPE",

@@ -17,15 +17,15 @@ from kip848_client.admin._group_wire import (
 )
 from kip848_client.admin._model import GroupDescription, GroupListing
 from kip848_client.admin._rounds import Refusal
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import BrokerError, UnsupportedVersion, refusal
-from kip848_client.wire.messages.connect_group import ConnectGroupDescribeRequest
-from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from kip848_client.wire.messages.groups import (
+from kip848_client.core.wire.messages.connect_group import ConnectGroupDescribeRequest
+from kip848_client.core.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kip848_client.core.wire.messages.groups import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     ListGroupsRequest,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import BrokerError, UnsupportedVersion, refusal
 
 __all__ = ["delete_groups", "describe_groups", "list_groups"]
 

@@ -15,8 +15,7 @@ from kip848_client.admin._model import (
 )
 from kip848_client.admin._rounds import Refusal, refusal_if_any
 from kip848_client.core.types import format_topic_id
-from kip848_client.errors import refusal
-from kip848_client.wire.messages.configs import (
+from kip848_client.core.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsRequestDescribeConfigsResource,
     DescribeConfigsResponse,
@@ -25,18 +24,18 @@ from kip848_client.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterConfigsResource,
     IncrementalAlterConfigsResponse,
 )
-from kip848_client.wire.messages.metadata import MetadataRequest
-from kip848_client.wire.messages.topic_partitions import (
+from kip848_client.core.wire.messages.metadata import MetadataRequest
+from kip848_client.core.wire.messages.topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsRequestCursor,
     DescribeTopicPartitionsRequestTopicRequest,
     DescribeTopicPartitionsResponse,
     DescribeTopicPartitionsResponseCursor,
 )
-from kip848_client.wire.messages.topic_partitions import (
+from kip848_client.core.wire.messages.topic_partitions import (
     DescribeTopicPartitionsResponseDescribeTopicPartitionsResponsePartition as _Partition,
 )
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire.messages.topics import (
     CreatePartitionsRequest,
     CreatePartitionsRequestCreatePartitionsTopic,
     CreatePartitionsResponse,
@@ -48,6 +47,7 @@ from kip848_client.wire.messages.topics import (
     DeleteTopicsRequestDeleteTopicState,
     DeleteTopicsResponse,
 )
+from kip848_client.errors import refusal
 
 __all__ = [
     "GROUP",

@@ -11,8 +11,8 @@ from kip848_client.admin._model import ConfigEntry, NewTopic, TopicDescription, 
 from kip848_client.admin._rounds import Refusal
 from kip848_client.admin._topic_wire import GROUP, TOPIC
 from kip848_client.core.types import format_topic_id
+from kip848_client.core.wire.messages.topic_partitions import DescribeTopicPartitionsResponse
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.topic_partitions import DescribeTopicPartitionsResponse
 
 __all__ = [
     "GROUP",

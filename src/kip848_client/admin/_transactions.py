@@ -15,14 +15,14 @@ from kip848_client.admin._admin import Admin
 from kip848_client.admin._asking import TRANSACTION_KEY
 from kip848_client.admin._failures import all_of
 from kip848_client.admin._rounds import Refusal
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import BrokerError, Kip848Error, refusal
-from kip848_client.wire.messages.transaction_admin import (
+from kip848_client.core.wire.messages.transaction_admin import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponseTransactionState,
     ListTransactionsRequest,
 )
-from kip848_client.wire.messages.transactions import EndTxnRequest, InitProducerIdRequest
+from kip848_client.core.wire.messages.transactions import EndTxnRequest, InitProducerIdRequest
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import BrokerError, Kip848Error, refusal
 
 __all__ = ["DescribedTransaction", "TransactionAdmin", "TransactionToEnd"]
 

@@ -18,10 +18,10 @@ from kip848_client._aiokafka._theirs import ConnectionGroup, errors
 from kip848_client.aiokafka._inner import InnerConsumer
 from kip848_client.aiokafka.errors import Translating, translated
 from kip848_client.aiokafka.structs import OffsetAndMetadata, TopicPartition
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.offset_commit import OffsetCommitRequest
+from kip848_client.core.wire.messages.offset_fetch import OffsetFetchRequest
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kip848_client.wire.messages.offset_commit import OffsetCommitRequest
-from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest
 
 __all__ = ["Coordinator"]
 

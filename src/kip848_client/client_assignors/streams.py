@@ -15,9 +15,9 @@ from typing import ClassVar, Final, NamedTuple
 from uuid import UUID
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.wire import decode, encode
-from kip848_client.wire._fields import array, data, int32, int64, string
-from kip848_client.wire._fields import uuid as uuid_field
+from kip848_client.core.wire import decode, encode
+from kip848_client.core.wire._fields import array, data, int32, int64, string
+from kip848_client.core.wire._fields import uuid as uuid_field
 
 __all__ = [
     "AssignmentError",

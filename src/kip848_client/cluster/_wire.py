@@ -14,13 +14,13 @@ from kip848_client.cluster._commands import LearnLeaders
 from kip848_client.cluster._events import LeadersLearnt
 from kip848_client.cluster._model import NO_NODE, PartitionLeader, TopicLeaders
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.metadata import (
+from kip848_client.core.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseTopic,
 )
+from kip848_client.error_codes import ErrorCode
 
 __all__ = [
     "METADATA_VERSIONS",

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from kip848_client.connect._items import ITSELF, item_name
 from kip848_client.core.types import TopicId
-from kip848_client.wire.messages.connect_group import ConnectGroupItems
+from kip848_client.core.wire.messages.connect_group import ConnectGroupItems
 
 __all__ = [
     "ItemsError",

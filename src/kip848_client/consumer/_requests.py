@@ -36,6 +36,7 @@ from kip848_client._offsets_wire import (
 from kip848_client._ports import TopicView, Transport
 from kip848_client.client_assignors import PreparedGroup
 from kip848_client.core.types import GroupId, MemberId, TopicId
+from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kip848_client.error_codes import passes_in_lookup
 from kip848_client.errors import (
     BrokerError,
@@ -62,7 +63,6 @@ from kip848_client.member import (
     TopicsResolved,
 )
 from kip848_client.offsets import CommitAnswered, CommitImpossible, CommitLost, SendCommit
-from kip848_client.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 __all__ = ["GroupRequests"]
 

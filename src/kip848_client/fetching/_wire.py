@@ -16,6 +16,20 @@ from kip848_client.cluster import (
     Endpoint,
 )
 from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
+from kip848_client.core.wire.messages.fetch import (
+    FetchRequest,
+    FetchRequestFetchPartition,
+    FetchRequestFetchTopic,
+    FetchRequestForgottenTopic,
+    FetchResponse,
+    FetchResponsePartitionData,
+)
+from kip848_client.core.wire.messages.list_offsets import (
+    ListOffsetsRequest,
+    ListOffsetsRequestListOffsetsPartition,
+    ListOffsetsRequestListOffsetsTopic,
+    ListOffsetsResponse,
+)
 from kip848_client.fetching._commands import CloseSession, ListOffsets
 from kip848_client.fetching._model import (
     EpochEnd,
@@ -24,20 +38,6 @@ from kip848_client.fetching._model import (
     ListedOffset,
     PartitionAnswer,
     Wanted,
-)
-from kip848_client.wire.messages.fetch import (
-    FetchRequest,
-    FetchRequestFetchPartition,
-    FetchRequestFetchTopic,
-    FetchRequestForgottenTopic,
-    FetchResponse,
-    FetchResponsePartitionData,
-)
-from kip848_client.wire.messages.list_offsets import (
-    ListOffsetsRequest,
-    ListOffsetsRequestListOffsetsPartition,
-    ListOffsetsRequestListOffsetsTopic,
-    ListOffsetsResponse,
 )
 
 __all__ = [

@@ -12,6 +12,39 @@ from itertools import groupby
 from typing import Final
 
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicPartition
+from kip848_client.core.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kip848_client.core.wire.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from kip848_client.core.wire.messages.produce import (
+    ProduceRequest,
+    ProduceRequestPartitionProduceData,
+    ProduceRequestTopicProduceData,
+    ProduceResponse,
+    ProduceResponsePartitionProduceResponse,
+)
+from kip848_client.core.wire.messages.transaction_admin import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from kip848_client.core.wire.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnRequestAddPartitionsToTxnTopic,
+    AddPartitionsToTxnResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from kip848_client.core.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+)
 from kip848_client.error_codes import error_name
 from kip848_client.producing._commands import (
     AddOffsets,
@@ -33,39 +66,6 @@ from kip848_client.producing._events import (
     TxnAnswered,
 )
 from kip848_client.producing._model import Produced, ProducerId, TransactionVersion
-from kip848_client.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kip848_client.wire.messages.find_coordinator import (
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
-from kip848_client.wire.messages.produce import (
-    ProduceRequest,
-    ProduceRequestPartitionProduceData,
-    ProduceRequestTopicProduceData,
-    ProduceResponse,
-    ProduceResponsePartitionProduceResponse,
-)
-from kip848_client.wire.messages.transaction_admin import (
-    DescribeTransactionsRequest,
-    DescribeTransactionsResponse,
-)
-from kip848_client.wire.messages.transactions import (
-    AddOffsetsToTxnRequest,
-    AddOffsetsToTxnResponse,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnRequestAddPartitionsToTxnTopic,
-    AddPartitionsToTxnResponse,
-    EndTxnRequest,
-    EndTxnResponse,
-    InitProducerIdRequest,
-    InitProducerIdResponse,
-)
-from kip848_client.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-    TxnOffsetCommitResponse,
-)
 
 __all__ = [
     "ADD_OFFSETS_VERSIONS",

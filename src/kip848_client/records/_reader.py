@@ -14,7 +14,7 @@ from typing import Any, Final
 from crc32c import crc32c
 
 from kip848_client._aiokafka._codec import corrupt
-from kip848_client.compression import CODEC_MASK
+from kip848_client.core.compression import CODEC_MASK
 from kip848_client.errors import RecordUnreadable
 from kip848_client.fetching._model import BatchRef, Slice
 from kip848_client.records._columns import Gathered, OpenBatch

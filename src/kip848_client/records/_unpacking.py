@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from kip848_client.compression import CODEC_MASK, unpack, unpack_small
+from kip848_client.core.compression import CODEC_MASK, unpack, unpack_small
 from kip848_client.fetching._model import BATCH_HEADER_BYTES, BatchRef
 from kip848_client.records._legacy import wrapped
 from kip848_client.records._payload import Payload, uncompressed_header
@@ -40,7 +40,7 @@ class Unpacking:
 
     def payload(self, batch: BatchRef) -> Payload:
         """The records of this compressed batch. Raises ``NotUnpacked``, and the errors of
-        ``kip848_client.compression``."""
+        ``kip848_client.core.compression``."""
         number = batch.attributes & CODEC_MASK
         if batch is self._batch:
             outcome, self._batch, self._outcome = self._outcome, None, None

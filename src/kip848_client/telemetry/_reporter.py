@@ -17,8 +17,12 @@ from typing import Any, Final, Protocol
 from kip848_client._chance import CHANCE
 from kip848_client._driver._stepping import Stepping
 from kip848_client._ports import Clock, NotSent
-from kip848_client.compression import NAMES, pack
+from kip848_client.core.compression import NAMES, pack
 from kip848_client.core.extras import installation
+from kip848_client.core.wire.messages.telemetry import (
+    GetTelemetrySubscriptionsRequest,
+    PushTelemetryRequest,
+)
 from kip848_client.errors import (
     Kip848Error,
     LocalProtocolError,
@@ -43,10 +47,6 @@ from kip848_client.telemetry._model import (
     Warn,
 )
 from kip848_client.telemetry._otlp import is_installed, packed
-from kip848_client.wire.messages.telemetry import (
-    GetTelemetrySubscriptionsRequest,
-    PushTelemetryRequest,
-)
 
 __all__ = ["Courier", "NoTelemetry", "Telemetry", "telemetry_of"]
 

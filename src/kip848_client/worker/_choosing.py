@@ -13,8 +13,8 @@ from kip848_client.connect import (
     EagerAssignor,
     IncrementalCooperativeAssignor,
 )
+from kip848_client.core.wire import api_named
 from kip848_client.errors import ConfigError, ProtocolUnsupported
-from kip848_client.wire import api_named
 from kip848_client.worker._classic_model import ClassicWorkerSettings
 from kip848_client.worker._model import AssignorVersions, WorkerSettings
 from kip848_client.worker._requests import unsupported

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from kip848_client.connect import PROTOCOL_TYPE
 from kip848_client.core.types import GroupId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire.messages.classic_group import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -17,6 +16,7 @@ from kip848_client.wire.messages.classic_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
+from kip848_client.error_codes import ErrorCode
 from kip848_client.worker._classic_messages import (
     ClassicAnswer,
     ClassicRequest,

@@ -12,17 +12,7 @@ from kip848_client.connect import (
     group_worker,
 )
 from kip848_client.core.types import GroupId, MemberId
-from kip848_client.errors import refusal
-from kip848_client.member import (
-    AssignorNews,
-    HeartbeatAccepted,
-    HeartbeatIntent,
-    HeartbeatOutcome,
-    HeartbeatRefused,
-    OfferedAssignor,
-    is_chosen_by_error,
-)
-from kip848_client.wire.messages.connect_group import (
+from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
     ConnectGroupHeartbeatRequestAssignor,
     ConnectGroupHeartbeatResponse,
@@ -32,6 +22,16 @@ from kip848_client.wire.messages.connect_group import (
     ConnectGroupItems,
     ConnectGroupPrepareAssignmentRequest,
     ConnectGroupPrepareAssignmentResponse,
+)
+from kip848_client.errors import refusal
+from kip848_client.member import (
+    AssignorNews,
+    HeartbeatAccepted,
+    HeartbeatIntent,
+    HeartbeatOutcome,
+    HeartbeatRefused,
+    OfferedAssignor,
+    is_chosen_by_error,
 )
 from kip848_client.worker._commands import InstallTarget, PrepareTarget
 from kip848_client.worker._events import TargetInstalled, WorkersPrepared

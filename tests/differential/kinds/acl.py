@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.differential._acl_requests import create_acls, delete_acls, describe_acls
 from tests.differential._conversation import new_state
 from tests.differential._group_configs import GROUP_CONFIGS

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from typing import Any, Final
 
-from kip848_client.wire.messages.groups import DescribeGroupsRequest
+from kip848_client.core.wire.messages.groups import DescribeGroupsRequest
 from tests.differential._classic_clients import ClassicClient, ClassicModel
 from tests.differential._classic_requests import LONG_MS, OUTSIDER_CHANNEL, ClassicRequests
 from tests.differential._classic_tools import TOOLS

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kip848_client.wire.messages.delete_records import (
+from kip848_client.core.wire.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsRequestDeleteRecordsPartition,
     DeleteRecordsRequestDeleteRecordsTopic,
 )
-from kip848_client.wire.messages.list_offsets import (
+from kip848_client.core.wire.messages.list_offsets import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochRequestOffsetForLeaderPartition,
     OffsetForLeaderEpochRequestOffsetForLeaderTopic,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.differential._classic_requests import OUTSIDER_CHANNEL
 from tests.differential._conversation import new_state
 from tests.differential._groups import describe

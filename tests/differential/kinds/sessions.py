@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kip848_client.wire.messages.delete_records import (
+from kip848_client.core.wire.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsRequestDeleteRecordsPartition,
     DeleteRecordsRequestDeleteRecordsTopic,

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from kip848_client.core.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+)
 from tests.differential._conversation import new_state
 from tests.differential._heartbeats import join, steady
 from tests.differential._log_requests import batch, fetch, list_offsets, produce

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire.messages.classic_group import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -20,6 +19,7 @@ from kip848_client.wire.messages.classic_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.records.consumer_protocol import (
     ConsumerAssignment,
     ConsumerSubscription,

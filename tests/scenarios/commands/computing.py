@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kip848_client.wire.messages.client_assignors import (
+from kip848_client.core.wire.messages.client_assignors import (
     AssignmentTopicPartitions,
     ConsumerGroupInstallAssignmentRequest,
     ConsumerGroupInstallAssignmentRequestMember,
     ConsumerGroupPrepareAssignmentRequest,
 )
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequestClientAssignor,
 )
 from tests.scenarios.notation import Arguments, NotationError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kip848_client.core.types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kip848_client.core.types import TopicId, parse_topic_id
-from kip848_client.wire.messages.configs import (
+from kip848_client.core.wire.messages.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,

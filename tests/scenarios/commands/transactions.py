@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
-from kip848_client.wire.messages.transaction_admin import DescribeTransactionsRequest
-from kip848_client.wire.messages.transactions import EndTxnRequest, InitProducerIdRequest
-from kip848_client.wire.messages.txn_offset_commit import (
+from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
+from kip848_client.core.wire.messages.transaction_admin import DescribeTransactionsRequest
+from kip848_client.core.wire.messages.transactions import EndTxnRequest, InitProducerIdRequest
+from kip848_client.core.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,

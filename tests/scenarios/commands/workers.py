@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kip848_client.connect import ITSELF, resource_of
 from kip848_client.core.types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
-from kip848_client.wire.messages.connect_group import (
+from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
     ConnectGroupHeartbeatRequestAssignor,
     ConnectGroupInstallAssignmentRequest,

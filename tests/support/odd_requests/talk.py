@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from kip848_client.wire import api_named, request_api
+from kip848_client.core.wire import api_named, request_api
 from tests.support.plain_message import message
 from tests.support.wire_connection import ConnectionLostError, WireConnection
 

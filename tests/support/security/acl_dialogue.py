@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kip848_client.wire import api_named
+from kip848_client.core.wire import api_named
 from tests.support.plain_message import message
 from tests.support.security.play import plain
 from tests.support.security.principals import Right

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kip848_client.wire import api_named
+from kip848_client.core.wire import api_named
 from tests.support.security.cases import CASES
 from tests.support.security.prepared import Prepared, await_transactions, prepare
 from tests.support.security.principals import PRINCIPALS

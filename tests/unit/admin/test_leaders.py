@@ -10,19 +10,19 @@ from kip848_client._driver._backoff import Backoff
 from kip848_client.admin import _offsets
 from kip848_client.admin._asking import Asking
 from kip848_client.core.types import TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire import request_api
-from kip848_client.wire.messages.list_offsets import (
+from kip848_client.core.wire import request_api
+from kip848_client.core.wire.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsResponseListOffsetsPartitionResponse,
     ListOffsetsResponseListOffsetsTopicResponse,
 )
-from kip848_client.wire.messages.metadata import (
+from kip848_client.core.wire.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from kip848_client.error_codes import ErrorCode
 from tests.unit.consumer.fakes import FakeClock, FakeTransport
 
 pytestmark = pytest.mark.asyncio

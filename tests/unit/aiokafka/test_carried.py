@@ -11,13 +11,11 @@ from aiokafka.protocol import produce as their_produce
 from kip848_client._aiokafka._carried import Carried, CarriedFetch, CarriedProduce
 from kip848_client.aiokafka.errors import translated
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import BrokerError, RemoteProtocolError, RequestTimedOut
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from kip848_client.wire.messages.fetch import (
+from kip848_client.core.wire.messages.fetch import (
     FetchRequest,
     FetchRequestFetchPartition,
     FetchRequestFetchTopic,
@@ -27,7 +25,7 @@ from kip848_client.wire.messages.fetch import (
     FetchResponseLeaderIdAndEpoch,
     FetchResponsePartitionData,
 )
-from kip848_client.wire.messages.produce import (
+from kip848_client.core.wire.messages.produce import (
     ProduceRequest,
     ProduceRequestPartitionProduceData,
     ProduceRequestTopicProduceData,
@@ -35,6 +33,8 @@ from kip848_client.wire.messages.produce import (
     ProduceResponsePartitionProduceResponse,
     ProduceResponseTopicProduceResponse,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import BrokerError, RemoteProtocolError, RequestTimedOut
 
 pytestmark = pytest.mark.asyncio
 ID = TopicId(b"i" * 16)

@@ -12,11 +12,11 @@ from kip848_client._aiokafka import _links
 from kip848_client._aiokafka._connection import ConnectionOptions
 from kip848_client._aiokafka._links import Link
 from kip848_client._ports import ConnectionBroken, NotSent
-from kip848_client.errors import RequestTimedOut
-from kip848_client.wire.messages.find_coordinator import (
+from kip848_client.core.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from kip848_client.errors import RequestTimedOut
 from tests.unit.consumer.fakes import FakeClock
 
 pytestmark = pytest.mark.asyncio

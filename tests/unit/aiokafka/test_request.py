@@ -11,17 +11,17 @@ from aiokafka import errors as theirs
 from kip848_client._aiokafka._errors import translated
 from kip848_client._aiokafka._request import Garbled, WireRequest
 from kip848_client._ports import ConnectionBroken
+from kip848_client.core.wire import api_named, read_request, write_response
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from kip848_client.errors import (
     BrokerError,
     Kip848Error,
     RequestTimedOut,
     TopicAuthorizationFailed,
     UnsupportedVersion,
-)
-from kip848_client.wire import api_named, read_request, write_response
-from kip848_client.wire.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
 )
 
 API = api_named("ConsumerGroupHeartbeat")

@@ -11,7 +11,7 @@ from kip848_client._aiokafka._connection import ConnectionOptions
 from kip848_client._aiokafka._links import Link
 from kip848_client._aiokafka._throttle import Throttle
 from kip848_client._ports import NotSent
-from kip848_client.wire.messages.find_coordinator import (
+from kip848_client.core.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )

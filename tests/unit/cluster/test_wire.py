@@ -19,15 +19,15 @@ from kip848_client.cluster import (
     questions_of,
 )
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire import decode, encode
-from kip848_client.wire.messages.metadata import (
+from kip848_client.core.wire import decode, encode
+from kip848_client.core.wire.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from kip848_client.error_codes import ErrorCode
 
 T = TopicId(b"t" * 16)
 U = TopicId(b"u" * 16)

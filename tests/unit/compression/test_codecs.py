@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xxhash import xxh32_intdigest
 
-from kip848_client.compression import (
+from kip848_client.core.compression import (
     NAMES,
     SMALL_BYTES,
     CorruptPayload,

@@ -7,8 +7,8 @@ from typing import Any
 
 from kip848_client._ports import ANY_VERSION, VersionLimits
 from kip848_client.core.types import TopicId
-from kip848_client.wire import request_api
-from kip848_client.wire.messages.metadata import MetadataResponseTopic
+from kip848_client.core.wire import request_api
+from kip848_client.core.wire.messages.metadata import MetadataResponseTopic
 
 __all__ = ["FakeClock", "FakeTopics", "FakeTransport"]
 

@@ -16,6 +16,12 @@ from kip848_client._ports import ConnectionBroken, NotSent
 from kip848_client.cluster import Endpoint, LeadersNotLearnt, LearnLeaders
 from kip848_client.consumer._fetching import Fetching
 from kip848_client.core.types import TopicId
+from kip848_client.core.wire.messages.fetch import FetchResponse
+from kip848_client.core.wire.messages.list_offsets import (
+    ListOffsetsResponse,
+    ListOffsetsResponseListOffsetsPartitionResponse,
+    ListOffsetsResponseListOffsetsTopicResponse,
+)
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     ConsumerClosed,
@@ -60,12 +66,6 @@ from kip848_client.fetching import (
     Wanted,
 )
 from kip848_client.offsets import CommittableOffset
-from kip848_client.wire.messages.fetch import FetchResponse
-from kip848_client.wire.messages.list_offsets import (
-    ListOffsetsResponse,
-    ListOffsetsResponseListOffsetsPartitionResponse,
-    ListOffsetsResponseListOffsetsTopicResponse,
-)
 from tests.unit.consumer.fakes import FakeClock, FakeTransport
 from tests.unit.waiting import some_rounds, until
 

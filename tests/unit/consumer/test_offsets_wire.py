@@ -13,24 +13,24 @@ from kip848_client._offsets_wire import (
     fetch_request,
 )
 from kip848_client.core.types import TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import RemoteProtocolError
-from kip848_client.group import CommittedRow
-from kip848_client.offsets import CommittableOffset
-from kip848_client.wire import decode, encode
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire import decode, encode
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from kip848_client.wire.messages.offset_fetch import (
+from kip848_client.core.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import RemoteProtocolError
+from kip848_client.group import CommittedRow
+from kip848_client.offsets import CommittableOffset
 
 A, B = TopicId(b"a" * 16), TopicId(b"b" * 16)
 IDS = {"alpha": A, "beta": B}

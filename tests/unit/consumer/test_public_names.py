@@ -22,7 +22,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
-    heavy = ("aiokafka", "pydantic", "anyio", "re2", "kip848_client.wire")
+    heavy = ("aiokafka", "pydantic", "anyio", "re2", "kip848_client.core.wire")
     code = f"import sys, kip848_client; print([n for n in {heavy!r} if n in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True

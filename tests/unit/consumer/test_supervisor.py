@@ -20,6 +20,23 @@ from kip848_client.consumer._requests import GroupRequests
 from kip848_client.consumer._supervisor import Supervisor
 from kip848_client.consumer._watch import Watch
 from kip848_client.core.types import GroupId, MemberId, TopicId, TopicPartition
+from kip848_client.core.wire import request_api
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupHeartbeatResponseAssignment,
+    ConsumerGroupHeartbeatResponseTopicPartitions,
+)
+from kip848_client.core.wire.messages.offset_commit import (
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from kip848_client.core.wire.messages.offset_fetch import (
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,
@@ -45,23 +62,6 @@ from kip848_client.offsets import (
     OffsetTracker,
 )
 from kip848_client.watching import EventLoopBlocked
-from kip848_client.wire import request_api
-from kip848_client.wire.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatResponse,
-    ConsumerGroupHeartbeatResponseAssignment,
-    ConsumerGroupHeartbeatResponseTopicPartitions,
-)
-from kip848_client.wire.messages.offset_commit import (
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
-)
-from kip848_client.wire.messages.offset_fetch import (
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-    OffsetFetchResponsePartitions,
-    OffsetFetchResponseTopics,
-)
 from tests.support.late_tasks import LateTasks
 from tests.unit.consumer.fakes import FakeClock, FakeTopics, FakeTransport
 from tests.unit.waiting import some_rounds, until

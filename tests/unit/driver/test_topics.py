@@ -21,15 +21,15 @@ from kip848_client.cluster import (
     TopicLeaders,
 )
 from kip848_client.core.types import TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import RemoteProtocolError
-from kip848_client.wire.messages.metadata import (
+from kip848_client.core.wire.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import RemoteProtocolError
 from tests.unit.consumer.fakes import FakeClock, FakeTransport
 from tests.unit.waiting import until
 

@@ -12,6 +12,23 @@ from kip848_client.cluster import (
     Endpoint,
 )
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicPartition
+from kip848_client.core.wire import decode, encode
+from kip848_client.core.wire.messages.fetch import (
+    FetchRequest,
+    FetchResponse,
+    FetchResponseAbortedTransaction,
+    FetchResponseEpochEndOffset,
+    FetchResponseFetchableTopicResponse,
+    FetchResponseLeaderIdAndEpoch,
+    FetchResponseNodeEndpoint,
+    FetchResponsePartitionData,
+)
+from kip848_client.core.wire.messages.list_offsets import (
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsResponseListOffsetsPartitionResponse,
+    ListOffsetsResponseListOffsetsTopicResponse,
+)
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching._commands import CloseSession, ListOffsets
 from kip848_client.fetching._model import (
@@ -32,23 +49,6 @@ from kip848_client.fetching._wire import (
     list_offsets_request,
     list_offsets_versions,
     listed_offsets,
-)
-from kip848_client.wire import decode, encode
-from kip848_client.wire.messages.fetch import (
-    FetchRequest,
-    FetchResponse,
-    FetchResponseAbortedTransaction,
-    FetchResponseEpochEndOffset,
-    FetchResponseFetchableTopicResponse,
-    FetchResponseLeaderIdAndEpoch,
-    FetchResponseNodeEndpoint,
-    FetchResponsePartitionData,
-)
-from kip848_client.wire.messages.list_offsets import (
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsResponseListOffsetsPartitionResponse,
-    ListOffsetsResponseListOffsetsTopicResponse,
 )
 
 T = TopicId(b"t" * 16)

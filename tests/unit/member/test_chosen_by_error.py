@@ -5,6 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kip848_client._heartbeat_wire import heartbeat_outcome as outcome_of_consumer
+from kip848_client.core.wire.messages.connect_group import (
+    ConnectGroupHeartbeatResponse,
+    ConnectGroupHeartbeatResponseAssignment,
+    ConnectGroupItems,
+)
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from kip848_client.error_codes import ErrorCode
 from kip848_client.member import (
     AssignorNews,
@@ -15,12 +21,6 @@ from kip848_client.member import (
     MemberState,
     Report,
 )
-from kip848_client.wire.messages.connect_group import (
-    ConnectGroupHeartbeatResponse,
-    ConnectGroupHeartbeatResponseAssignment,
-    ConnectGroupItems,
-)
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from kip848_client.worker import heartbeat_outcome as outcome_of_worker
 from tests.unit.member._harness import MemberHarness, in_state
 

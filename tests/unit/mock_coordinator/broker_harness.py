@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.fetch import (
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.fetch import (
     FetchRequest,
     FetchRequestFetchPartition,
     FetchRequestFetchTopic,
     FetchResponsePartitionData,
 )
-from kip848_client.wire.messages.produce import (
+from kip848_client.core.wire.messages.produce import (
     ProduceRequest,
     ProduceRequestPartitionProduceData,
     ProduceRequestTopicProduceData,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kip848_client.core.wire import APIS, DRAFT_API_KEYS
 from kip848_client.errors import TransportError
-from kip848_client.wire import APIS, DRAFT_API_KEYS
 from mock_coordinator import MockBroker, VirtualClock
 from mock_coordinator.core.apis.table import SERVED
 from mock_coordinator.core.profiles import PROFILES

@@ -10,14 +10,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-from kip848_client.errors import BrokerError, ConfigError, TransportError
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kip848_client.wire.messages.fetch import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.fetch import (
     FetchRequest,
     FetchRequestFetchPartition,
     FetchRequestFetchTopic,
 )
-from kip848_client.wire.messages.metadata import MetadataRequest
+from kip848_client.core.wire.messages.metadata import MetadataRequest
+from kip848_client.errors import BrokerError, ConfigError, TransportError
 from mock_coordinator import InProcessConnection, MockBroker, MockCluster, VirtualClock
 from mock_coordinator.security import ListenerOptions, SecurityOptions
 

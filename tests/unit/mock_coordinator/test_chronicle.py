@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from kip848_client.errors import ConfigError
-from kip848_client.history import HistoryEvent
-from kip848_client.recording import read_files
-from kip848_client.wire.messages.connect_group import (
+from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
     ConnectGroupHeartbeatRequestAssignor,
 )
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
 )
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from kip848_client.errors import ConfigError
+from kip848_client.history import HistoryEvent
+from kip848_client.recording import read_files
 from mock_coordinator import MockBroker, VirtualClock
 
 NOW = {"group.consumer.assignment.interval.ms": "0"}

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from kip848_client.errors import ConfigError, TransportError
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
-from kip848_client.wire.messages.metadata import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from kip848_client.core.wire.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
     MetadataResponseTopic,
 )
+from kip848_client.errors import ConfigError, TransportError
 from mock_coordinator import Fault, Match, MockBroker, MockCluster
 from mock_coordinator.core.faults import Answer, faults_from_json
 

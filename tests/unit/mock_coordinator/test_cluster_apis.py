@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.core.wire import APIS, DRAFT_API_KEYS
+from kip848_client.core.wire.messages.api_versions import ApiVersionsRequest
+from kip848_client.core.wire.messages.cluster import DescribeClusterRequest
+from kip848_client.core.wire.messages.connect_group import ConnectGroupHeartbeatRequest
+from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import TransportError, UnsupportedVersion
-from kip848_client.wire import APIS, DRAFT_API_KEYS
-from kip848_client.wire.messages.api_versions import ApiVersionsRequest
-from kip848_client.wire.messages.cluster import DescribeClusterRequest
-from kip848_client.wire.messages.connect_group import ConnectGroupHeartbeatRequest
-from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
 from mock_coordinator import MockBroker, VirtualClock
 from mock_coordinator.core.profiles import PROFILES
 from tests.support.plain_message import message

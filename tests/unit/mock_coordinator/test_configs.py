@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.configs import (
+from kip848_client.core.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsRequestDescribeConfigsResource,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire.messages.topics import (
     CreateTopicsRequest,
     CreateTopicsRequestCreatableTopic,
     CreateTopicsRequestCreatableTopicConfig,
 )
+from kip848_client.error_codes import ErrorCode
 from tests.unit.mock_coordinator.broker_harness import BrokerHarness
 
 TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.api_versions import ApiVersionsRequest
-from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kip848_client.wire.messages.metadata import MetadataRequest
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.api_versions import ApiVersionsRequest
+from kip848_client.core.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.metadata import MetadataRequest
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,

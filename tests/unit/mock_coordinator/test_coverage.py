@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kip848_client.wire import APIS, DRAFT_API_KEYS, api_named
+from kip848_client.core.wire import APIS, DRAFT_API_KEYS, api_named
 from mock_coordinator.core.profiles import PROFILES
 from tests.api_coverage import page
 from tests.api_coverage.apis import KAFKA_APIS, LINES

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from kip848_client.wire.messages.metadata import MetadataRequest
+from kip848_client.core.wire.messages.metadata import MetadataRequest
 from mock_coordinator import VirtualClock, wall_clock
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived

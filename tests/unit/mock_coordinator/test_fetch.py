@@ -7,13 +7,13 @@ from typing import Any
 import anyio
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.fetch import (
+from kip848_client.core.wire.messages.fetch import (
     FetchRequest,
     FetchRequestFetchTopic,
     FetchRequestForgottenTopic,
     FetchRequestReplicaState,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.logs.record_batch import with_base_offset
 from mock_coordinator.core.outputs import TornReply
 from tests.unit.mock_coordinator.broker_harness import BrokerHarness, fetch_partition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.wire.messages.fetch import FetchRequest
+from kip848_client.core.wire.messages.fetch import FetchRequest
 from mock_coordinator.core.fetching.sessions import FetchKey, FetchSession, FetchSessions, Wanted
 from tests.unit.mock_coordinator.broker_harness import BrokerHarness, fetch_partition
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client.wire.messages.list_offsets import (
+from kip848_client.core.wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsRequestListOffsetsPartition,
     ListOffsetsRequestListOffsetsTopic,

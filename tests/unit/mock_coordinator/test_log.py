@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from kip848_client.compression import pack
+from kip848_client.core.compression import pack
 from kip848_client.core.types import TopicId
 from kip848_client.errors import WireError
 from mock_coordinator import NewRecord

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.unit.mock_coordinator.broker_harness import BrokerHarness
 
 

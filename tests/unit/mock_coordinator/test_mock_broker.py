@@ -8,9 +8,9 @@ from typing import Any
 import anyio
 import pytest
 
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.metadata import MetadataRequest
 from kip848_client.errors import ConfigError, TransportError, UnsupportedVersion
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kip848_client.wire.messages.metadata import MetadataRequest
 from mock_coordinator import MockBroker, NewRecord, VirtualClock
 from tests.unit.mock_coordinator.broker_harness import BrokerHarness, fetch_partition
 

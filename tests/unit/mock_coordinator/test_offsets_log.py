@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,

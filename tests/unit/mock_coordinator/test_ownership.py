@@ -8,26 +8,26 @@ from typing import Any
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import TransportError
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire.messages.classic_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseAssignment,
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import TransportError
 from mock_coordinator import MockBroker, OwnershipViolation
 from mock_coordinator.core.groups.records.consumer_protocol import (
     ConsumerAssignment,

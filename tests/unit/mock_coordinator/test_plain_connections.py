@@ -13,8 +13,8 @@ import anyio
 import anyio.abc
 import pytest
 
-from kip848_client.wire import Framer, write_request
-from kip848_client.wire.messages.metadata import MetadataRequest
+from kip848_client.core.wire import Framer, write_request
+from kip848_client.core.wire.messages.metadata import MetadataRequest
 from mock_coordinator import MockBroker
 from mock_coordinator.connection import AuthenticatorFactory, ConnectionSettings
 from mock_coordinator.tcp.plain_connections import PlainConnection

@@ -6,14 +6,14 @@ import struct
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import TransportError
-from kip848_client.wire.messages.produce import (
+from kip848_client.core.wire.messages.produce import (
     ProduceRequest,
     ProduceRequestPartitionProduceData,
     ProduceRequestTopicProduceData,
 )
-from kip848_client.wire.messages.transactions import InitProducerIdRequest
+from kip848_client.core.wire.messages.transactions import InitProducerIdRequest
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import TransportError
 from mock_coordinator import NewRecord
 from mock_coordinator.batches import encode_batch
 from mock_coordinator.core.logs.batch_writer import thinned_batch

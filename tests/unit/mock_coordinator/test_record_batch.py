@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kip848_client.compression import pack
+from kip848_client.core.compression import pack
 from mock_coordinator import NewRecord
 from mock_coordinator.batches import encode_batch
 from mock_coordinator.core.logs.record_batch import (

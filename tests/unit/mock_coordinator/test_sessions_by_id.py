@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.fetch import (
+from kip848_client.core.wire.messages.fetch import (
     FetchRequest,
     FetchRequestFetchPartition,
     FetchRequestFetchTopic,
     FetchRequestForgottenTopic,
     FetchResponse,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator import InProcessConnection
 from tests.unit.mock_coordinator.broker_harness import BrokerHarness
 

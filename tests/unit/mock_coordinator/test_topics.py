@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from kip848_client.core.types import format_topic_id
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import BrokerError
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire.messages.topics import (
     CreatePartitionsRequest,
     CreatePartitionsRequestCreatePartitionsAssignment,
     CreatePartitionsRequestCreatePartitionsTopic,
@@ -20,6 +18,8 @@ from kip848_client.wire.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicsRequestDeleteTopicState,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import BrokerError
 from mock_coordinator import NewRecord
 from mock_coordinator.batches import encode_batch
 from tests.unit.mock_coordinator.broker_harness import START_MS, BrokerHarness

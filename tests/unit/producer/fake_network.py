@@ -11,8 +11,8 @@ import pytest
 
 from kip848_client import Producer
 from kip848_client._aiokafka._transport import KafkaTransport
+from kip848_client.core.wire import request_api
 from kip848_client.producer._engine import Engine
-from kip848_client.wire import request_api
 from mock_coordinator import MockBroker
 
 __all__ = ["Offline", "offline"]

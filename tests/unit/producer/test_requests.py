@@ -8,6 +8,23 @@ import pytest
 
 from kip848_client._ports import ConnectionBroken, NotSent, VersionLimits
 from kip848_client.core.types import TopicId, TopicPartition
+from kip848_client.core.wire.messages.api_versions import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    ApiVersionsResponseFinalizedFeatureKey,
+)
+from kip848_client.core.wire.messages.find_coordinator import (
+    FindCoordinatorResponse,
+    FindCoordinatorResponseCoordinator,
+)
+from kip848_client.core.wire.messages.produce import ProduceResponse, ProduceResponseNodeEndpoint
+from kip848_client.core.wire.messages.transactions import (
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnResponse,
+    EndTxnResponse,
+    InitProducerIdResponse,
+)
+from kip848_client.core.wire.messages.txn_offset_commit import TxnOffsetCommitResponse
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,
@@ -43,23 +60,6 @@ from kip848_client.producing import (
     TxnAnswered,
     TxnLost,
 )
-from kip848_client.wire.messages.api_versions import (
-    ApiVersionsRequest,
-    ApiVersionsResponse,
-    ApiVersionsResponseFinalizedFeatureKey,
-)
-from kip848_client.wire.messages.find_coordinator import (
-    FindCoordinatorResponse,
-    FindCoordinatorResponseCoordinator,
-)
-from kip848_client.wire.messages.produce import ProduceResponse, ProduceResponseNodeEndpoint
-from kip848_client.wire.messages.transactions import (
-    AddOffsetsToTxnResponse,
-    AddPartitionsToTxnResponse,
-    EndTxnResponse,
-    InitProducerIdResponse,
-)
-from kip848_client.wire.messages.txn_offset_commit import TxnOffsetCommitResponse
 
 pytestmark = pytest.mark.asyncio
 

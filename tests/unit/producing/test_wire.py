@@ -8,6 +8,40 @@ from typing import Any
 import pytest
 
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicPartition
+from kip848_client.core.wire import decode, encode
+from kip848_client.core.wire.messages.api_versions import (
+    ApiVersionsResponse,
+    ApiVersionsResponseFinalizedFeatureKey,
+)
+from kip848_client.core.wire.messages.find_coordinator import (
+    FindCoordinatorResponse,
+    FindCoordinatorResponseCoordinator,
+)
+from kip848_client.core.wire.messages.produce import (
+    ProduceResponse,
+    ProduceResponseBatchIndexAndErrorMessage,
+    ProduceResponseLeaderIdAndEpoch,
+    ProduceResponseNodeEndpoint,
+    ProduceResponsePartitionProduceResponse,
+    ProduceResponseTopicProduceResponse,
+)
+from kip848_client.core.wire.messages.transaction_admin import (
+    DescribeTransactionsResponse,
+    DescribeTransactionsResponseTransactionState,
+)
+from kip848_client.core.wire.messages.transactions import (
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult,
+    EndTxnResponse,
+    InitProducerIdResponse,
+)
+from kip848_client.core.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
 from kip848_client.error_codes import ErrorCode
 from kip848_client.producing import (
     NOBODY,
@@ -61,40 +95,6 @@ from kip848_client.producing._wire import (
     producer_id_answer,
     transaction_described_answer,
     transaction_level,
-)
-from kip848_client.wire import decode, encode
-from kip848_client.wire.messages.api_versions import (
-    ApiVersionsResponse,
-    ApiVersionsResponseFinalizedFeatureKey,
-)
-from kip848_client.wire.messages.find_coordinator import (
-    FindCoordinatorResponse,
-    FindCoordinatorResponseCoordinator,
-)
-from kip848_client.wire.messages.produce import (
-    ProduceResponse,
-    ProduceResponseBatchIndexAndErrorMessage,
-    ProduceResponseLeaderIdAndEpoch,
-    ProduceResponseNodeEndpoint,
-    ProduceResponsePartitionProduceResponse,
-    ProduceResponseTopicProduceResponse,
-)
-from kip848_client.wire.messages.transaction_admin import (
-    DescribeTransactionsResponse,
-    DescribeTransactionsResponseTransactionState,
-)
-from kip848_client.wire.messages.transactions import (
-    AddOffsetsToTxnResponse,
-    AddPartitionsToTxnResponse,
-    AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult,
-    AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult,
-    EndTxnResponse,
-    InitProducerIdResponse,
-)
-from kip848_client.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitResponse,
-    TxnOffsetCommitResponsePartition,
-    TxnOffsetCommitResponseTopic,
 )
 
 T, U = TopicId(b"t" * 16), TopicId(b"u" * 16)

@@ -12,6 +12,11 @@ import pytest
 
 from kip848_client import Consumer, Producer
 from kip848_client.core.types import TopicPartition
+from kip848_client.core.wire.messages.delete_records import (
+    DeleteRecordsRequest,
+    DeleteRecordsRequestDeleteRecordsPartition,
+    DeleteRecordsRequestDeleteRecordsTopic,
+)
 from kip848_client.errors import ConfigError, Kip848Error, RequestTimedOut, TransportError
 from kip848_client.fetching import _topics
 from kip848_client.spark import _cluster
@@ -20,11 +25,6 @@ from kip848_client.spark._planning import DataLost
 from kip848_client.spark._ranges import OffsetRange
 from kip848_client.spark._reading import read_ranges
 from kip848_client.spark._slots import TaskRanges
-from kip848_client.wire.messages.delete_records import (
-    DeleteRecordsRequest,
-    DeleteRecordsRequestDeleteRecordsPartition,
-    DeleteRecordsRequestDeleteRecordsTopic,
-)
 from mock_coordinator.threaded import BrokerThread
 from tests.support.wire_connection import WireConnection
 from tests.unit.spark._by_hand import Begin, Query, committed, options_of, produce, rows_of

@@ -6,24 +6,24 @@ from typing import Any
 
 import pytest
 
-from kip848_client.errors import UnsupportedVersion, WireError
-from kip848_client.wire import APIS, decode, encode
-from kip848_client.wire._codec import source
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire import APIS, decode, encode
+from kip848_client.core.wire._codec import source
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestClientAssignor,
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseAssignment,
 )
-from kip848_client.wire.messages.fetch import (
+from kip848_client.core.wire.messages.fetch import (
     FetchResponse,
     FetchResponseFetchableTopicResponse,
     FetchResponseLeaderIdAndEpoch,
     FetchResponsePartitionData,
 )
-from kip848_client.wire.messages.metadata import MetadataRequest
-from kip848_client.wire.messages.offset_commit import OffsetCommitRequest
+from kip848_client.core.wire.messages.metadata import MetadataRequest
+from kip848_client.core.wire.messages.offset_commit import OffsetCommitRequest
+from kip848_client.errors import UnsupportedVersion, WireError
 
 EVERY_CLASS_AND_VERSION = [
     (cls, version)

@@ -6,9 +6,7 @@ import struct
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import UnsupportedVersion, WireError
-from kip848_client.wire import (
+from kip848_client.core.wire import (
     APIS,
     Framer,
     api_named,
@@ -19,12 +17,14 @@ from kip848_client.wire import (
     write_request,
     write_response,
 )
-from kip848_client.wire.messages.api_versions import ApiVersionsResponse
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire.messages.api_versions import ApiVersionsResponse
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from kip848_client.wire.messages.offset_delete import OffsetDeleteRequest
+from kip848_client.core.wire.messages.offset_delete import OffsetDeleteRequest
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import UnsupportedVersion, WireError
 
 HEARTBEAT = ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=1)
 

@@ -18,6 +18,11 @@ from kip848_client.connect import (
     computed_target,
 )
 from kip848_client.core.types import GroupId, MemberId
+from kip848_client.core.wire.messages.connect_group import (
+    ConnectGroupHeartbeatResponse,
+    ConnectGroupInstallAssignmentResponse,
+    ConnectGroupPrepareAssignmentResponse,
+)
 from kip848_client.member import (
     CoordinatorFound,
     CoordinatorLookupFailed,
@@ -32,11 +37,6 @@ from kip848_client.member import (
     Report,
     SendHeartbeat,
     TimerFired,
-)
-from kip848_client.wire.messages.connect_group import (
-    ConnectGroupHeartbeatResponse,
-    ConnectGroupInstallAssignmentResponse,
-    ConnectGroupPrepareAssignmentResponse,
 )
 from kip848_client.worker import (
     AbandonComputation,

@@ -7,14 +7,14 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.api_versions import (
+from kip848_client.core.wire.messages.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,
     ApiVersionsResponseApiVersion,
     ApiVersionsResponseFinalizedFeatureKey,
     ApiVersionsResponseSupportedFeatureKey,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.state.broker import Broker
 

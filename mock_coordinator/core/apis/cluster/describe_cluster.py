@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.cluster import (
+from kip848_client.core.wire.messages.cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
     DescribeClusterResponseDescribeClusterBroker,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.apis.topics.metadata import CLUSTER_OPERATIONS
 from mock_coordinator.core.state.broker import NO_OPERATIONS

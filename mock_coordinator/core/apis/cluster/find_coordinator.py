@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode, default_message
-from kip848_client.wire.messages.find_coordinator import (
+from kip848_client.core.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     FindCoordinatorResponseCoordinator,
 )
+from kip848_client.error_codes import ErrorCode, default_message
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.groups.service.splitting import partition_for
 from mock_coordinator.core.state.broker import Broker

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode, default_message
-from kip848_client.wire.messages.replicas import (
+from kip848_client.core.wire.messages.replicas import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsRequestReassignablePartition,
     AlterPartitionReassignmentsResponse,
@@ -23,6 +22,7 @@ from kip848_client.wire.messages.replicas import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from kip848_client.error_codes import ErrorCode, default_message
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.apis.topics.create_topics import check_replicas
 from mock_coordinator.core.refused import Refused

@@ -11,21 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from kip848_client.assignors import string_map_order
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import ConfigError
-from kip848_client.wire.messages.config_resources import (
+from kip848_client.core.wire.messages.config_resources import (
     AlterConfigsRequest,
     AlterConfigsRequestAlterConfigsResource,
     AlterConfigsResponse,
     AlterConfigsResponseAlterConfigsResourceResponse,
 )
-from kip848_client.wire.messages.configs import (
+from kip848_client.core.wire.messages.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
     IncrementalAlterConfigsResponse,
     IncrementalAlterConfigsResponseAlterConfigsResourceResponse,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import ConfigError
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.apis.configs.group_config import check_group_config
 from mock_coordinator.core.refused import Refused

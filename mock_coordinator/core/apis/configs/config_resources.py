@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.config_resources import (
+from kip848_client.core.wire.messages.config_resources import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
     ListConfigResourcesResponseConfigResource,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.state.broker import Broker
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode, default_message
-from kip848_client.wire.messages.configs import (
+from kip848_client.core.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsRequestDescribeConfigsResource,
     DescribeConfigsResponse,
@@ -17,6 +16,7 @@ from kip848_client.wire.messages.configs import (
     DescribeConfigsResponseDescribeConfigsResult,
     DescribeConfigsResponseDescribeConfigsSynonym,
 )
+from kip848_client.error_codes import ErrorCode, default_message
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.apis.configs.described_configs import (
     DescribedConfig,

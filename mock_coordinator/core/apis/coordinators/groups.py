@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.consumer_group_describe import (
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     ConsumerGroupDescribeResponseDescribedGroup,
 )
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.apis.call import ApiCall
 
 __all__ = ["coordinate_group", "describe_switched_off", "heartbeat_switched_off"]

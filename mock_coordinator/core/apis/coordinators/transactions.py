@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.transaction_admin import (
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.transaction_admin import (
     DescribeProducersRequest,
     DescribeProducersResponse,
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from kip848_client.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+from kip848_client.core.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.transactions.markers import describe_producers, write_txn_markers
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.delete_records import (
+from kip848_client.core.wire.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsResponse,
     DeleteRecordsResponseDeleteRecordsPartitionResult,
     DeleteRecordsResponseDeleteRecordsTopicResult,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.map_orders import grouped_as_scala
 from mock_coordinator.core.settings.topic_config import topic_text

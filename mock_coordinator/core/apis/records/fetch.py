@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.wire.messages.fetch import FetchRequest, FetchResponse
+from kip848_client.core.wire.messages.fetch import FetchRequest, FetchResponse
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.fetching.fetches import FetchPlan
 from mock_coordinator.core.fetching.parked import Parked

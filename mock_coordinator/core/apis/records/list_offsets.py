@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.list_offsets import (
+from kip848_client.core.wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsRequestListOffsetsPartition,
     ListOffsetsResponse,
@@ -19,6 +18,7 @@ from kip848_client.wire.messages.list_offsets import (
     OffsetForLeaderEpochResponseEpochEndOffset,
     OffsetForLeaderEpochResponseOffsetForLeaderTopicResult,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.logs.log import PartitionLog
 from mock_coordinator.core.map_orders import grouped_as_scala

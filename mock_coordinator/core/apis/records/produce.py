@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client.core.types import TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.produce import (
+from kip848_client.core.wire.messages.produce import (
     ProduceRequest,
     ProduceRequestPartitionProduceData,
     ProduceRequestTopicProduceData,
@@ -33,6 +32,7 @@ from kip848_client.wire.messages.produce import (
     ProduceResponsePartitionProduceResponse,
     ProduceResponseTopicProduceResponse,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.logs.log import PartitionLog
 from mock_coordinator.core.logs.record_batch import (

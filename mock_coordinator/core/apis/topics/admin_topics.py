@@ -6,8 +6,7 @@ from collections import Counter
 
 from kip848_client.assignors._java_order import string_set_order
 from kip848_client.core.types import ZERO_TOPIC_ID
-from kip848_client.error_codes import ErrorCode, default_message
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire.messages.topics import (
     CreatePartitionsRequest,
     CreatePartitionsRequestCreatePartitionsTopic,
     CreatePartitionsResponse,
@@ -17,6 +16,7 @@ from kip848_client.wire.messages.topics import (
     DeleteTopicsResponse,
     DeleteTopicsResponseDeletableTopicResult,
 )
+from kip848_client.error_codes import ErrorCode, default_message
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.apis.topics.create_topics import (
     MAX_PARTITIONS_PER_REQUEST,

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from kip848_client.core.types import TopicId, parse_topic_id
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire.messages.topics import (
     CreateTopicsRequest,
     CreateTopicsRequestCreatableTopic,
     CreateTopicsResponse,
     CreateTopicsResponseCreatableTopicConfigs,
     CreateTopicsResponseCreatableTopicResult,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.apis.configs.described_configs import described_topic
 from mock_coordinator.core.refused import Refused

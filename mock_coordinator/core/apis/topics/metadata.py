@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kip848_client.core.types import ZERO_TOPIC_ID
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.metadata import (
+from kip848_client.core.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
@@ -14,6 +13,7 @@ from kip848_client.wire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.map_orders import scala_map_order, string_hash, string_map_order
 from mock_coordinator.core.state.broker import NO_OPERATIONS, Broker

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.topic_partitions import (
+from kip848_client.core.wire.messages.topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     DescribeTopicPartitionsResponseCursor,
     DescribeTopicPartitionsResponseDescribeTopicPartitionsResponseTopic,
 )
-from kip848_client.wire.messages.topic_partitions import (
+from kip848_client.core.wire.messages.topic_partitions import (
     DescribeTopicPartitionsResponseDescribeTopicPartitionsResponsePartition as _Partition,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.apis.topics.metadata import TOPIC_OPERATIONS, partition_now
 from mock_coordinator.core.state.broker import Broker

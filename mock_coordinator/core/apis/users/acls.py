@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.acls import (
+from kip848_client.core.wire.messages.acls import (
     CreateAclsRequest,
     CreateAclsRequestAclCreation,
     CreateAclsResponse,
@@ -21,6 +20,7 @@ from kip848_client.wire.messages.acls import (
     DescribeAclsResponseAclDescription,
     DescribeAclsResponseDescribeAclsResource,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.security.acls import (
     CLUSTER_NAME,

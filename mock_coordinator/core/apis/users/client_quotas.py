@@ -7,8 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.client_quotas import (
+from kip848_client.core.wire.messages.client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntryData,
     AlterClientQuotasResponse,
@@ -21,6 +20,7 @@ from kip848_client.wire.messages.client_quotas import (
     DescribeClientQuotasResponseEntryData,
     DescribeClientQuotasResponseValueData,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.state.broker import Broker

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.scram_credentials import (
+from kip848_client.core.wire.messages.scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsRequestScramCredentialDeletion,
     AlterUserScramCredentialsRequestScramCredentialUpsertion,
@@ -19,6 +18,7 @@ from kip848_client.wire.messages.scram_credentials import (
     DescribeUserScramCredentialsResponseCredentialInfo,
     DescribeUserScramCredentialsResponseDescribeUserScramCredentialsResult,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.security.scram_store import SCRAM_MECHANISMS, ScramCredential, ScramStore
 

@@ -6,22 +6,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from kip848_client.error_codes import ErrorCode, default_message
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.acls import (
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.acls import (
     CreateAclsResponse,
     CreateAclsResponseAclCreationResult,
     DeleteAclsResponse,
     DeleteAclsResponseDeleteAclsFilterResult,
     DescribeAclsResponse,
 )
-from kip848_client.wire.messages.client_quotas import (
+from kip848_client.core.wire.messages.client_quotas import (
     AlterClientQuotasResponse,
     AlterClientQuotasResponseEntityData,
     AlterClientQuotasResponseEntryData,
     DescribeClientQuotasResponse,
 )
-from kip848_client.wire.messages.replicas import (
+from kip848_client.core.wire.messages.replicas import (
     AlterPartitionReassignmentsResponse,
     AlterPartitionReassignmentsResponseReassignablePartitionResponse,
     AlterPartitionReassignmentsResponseReassignableTopicResponse,
@@ -30,12 +29,13 @@ from kip848_client.wire.messages.replicas import (
     ElectLeadersResponseReplicaElectionResult,
     ListPartitionReassignmentsResponse,
 )
-from kip848_client.wire.messages.scram_credentials import (
+from kip848_client.core.wire.messages.scram_credentials import (
     AlterUserScramCredentialsResponse,
     AlterUserScramCredentialsResponseAlterUserScramCredentialsResult,
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResponseDescribeUserScramCredentialsResult,
 )
+from kip848_client.error_codes import ErrorCode, default_message
 from mock_coordinator.core.authorization.requester import (
     ADMITTED,
     Admission,

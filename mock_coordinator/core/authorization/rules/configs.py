@@ -7,16 +7,16 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, Final
 
-from kip848_client.error_codes import ErrorCode, default_message
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.config_resources import (
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.config_resources import (
     AlterConfigsResponseAlterConfigsResourceResponse,
     ListConfigResourcesResponse,
 )
-from kip848_client.wire.messages.configs import (
+from kip848_client.core.wire.messages.configs import (
     DescribeConfigsResponseDescribeConfigsResult,
     IncrementalAlterConfigsResponseAlterConfigsResourceResponse,
 )
+from kip848_client.error_codes import ErrorCode, default_message
 from mock_coordinator.core.authorization.requester import (
     ADMITTED,
     Admission,

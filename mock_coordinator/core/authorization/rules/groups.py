@@ -6,44 +6,44 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final
 
-from kip848_client.error_codes import ErrorCode, default_message
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.classic_group import (
     HeartbeatResponse,
     JoinGroupResponse,
     LeaveGroupResponse,
     SyncGroupResponse,
 )
-from kip848_client.wire.messages.client_assignors import (
+from kip848_client.core.wire.messages.client_assignors import (
     ConsumerGroupInstallAssignmentResponse,
     ConsumerGroupPrepareAssignmentResponse,
 )
-from kip848_client.wire.messages.connect_group import (
+from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupDescribeResponse,
     ConnectGroupDescribeResponseDescribedGroup,
     ConnectGroupHeartbeatResponse,
     ConnectGroupInstallAssignmentResponse,
     ConnectGroupPrepareAssignmentResponse,
 )
-from kip848_client.wire.messages.consumer_group_describe import (
+from kip848_client.core.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeResponse,
     ConsumerGroupDescribeResponseDescribedGroup,
 )
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from kip848_client.wire.messages.find_coordinator import (
+from kip848_client.core.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     FindCoordinatorResponseCoordinator,
 )
-from kip848_client.wire.messages.groups import (
+from kip848_client.core.wire.messages.groups import (
     DeleteGroupsResponse,
     DeleteGroupsResponseDeletableGroupResult,
     DescribeGroupsResponse,
     DescribeGroupsResponseDescribedGroup,
 )
+from kip848_client.error_codes import ErrorCode, default_message
 from mock_coordinator.core.authorization.requester import (
     ADMITTED,
     Admission,

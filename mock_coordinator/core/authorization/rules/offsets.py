@@ -10,18 +10,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from kip848_client.wire.messages.offset_delete import (
+from kip848_client.core.wire.messages.offset_delete import (
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from kip848_client.wire.messages.offset_fetch import (
+from kip848_client.core.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
@@ -30,11 +29,12 @@ from kip848_client.wire.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from kip848_client.wire.messages.txn_offset_commit import (
+from kip848_client.core.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.authorization.requester import (
     ADMITTED,
     Admission,

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.produce import (
+from kip848_client.core.wire.messages.produce import (
     ProduceRequest,
     ProduceResponse,
     ProduceResponsePartitionProduceResponse,
     ProduceResponseTopicProduceResponse,
 )
-from kip848_client.wire.messages.transaction_admin import (
+from kip848_client.core.wire.messages.transaction_admin import (
     DescribeTransactionsResponse,
     DescribeTransactionsResponseTransactionState,
     WriteTxnMarkersResponse,
@@ -22,7 +21,7 @@ from kip848_client.wire.messages.transaction_admin import (
     WriteTxnMarkersResponseWritableTxnMarkerResult,
     WriteTxnMarkersResponseWritableTxnMarkerTopicResult,
 )
-from kip848_client.wire.messages.transactions import (
+from kip848_client.core.wire.messages.transactions import (
     AddOffsetsToTxnResponse,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -31,6 +30,7 @@ from kip848_client.wire.messages.transactions import (
     EndTxnResponse,
     InitProducerIdResponse,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.authorization.requester import (
     ADMITTED,
     Admission,

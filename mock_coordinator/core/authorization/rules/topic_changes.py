@@ -8,16 +8,16 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kip848_client.core.types import ZERO_TOPIC_ID
-from kip848_client.error_codes import ErrorCode, default_message
-from kip848_client.wire.messages.delete_records import (
+from kip848_client.core.wire.messages.delete_records import (
     DeleteRecordsResponseDeleteRecordsPartitionResult,
     DeleteRecordsResponseDeleteRecordsTopicResult,
 )
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire.messages.topics import (
     CreatePartitionsResponseCreatePartitionsTopicResult,
     CreateTopicsResponseCreatableTopicResult,
     DeleteTopicsResponseDeletableTopicResult,
 )
+from kip848_client.error_codes import ErrorCode, default_message
 from mock_coordinator.core.authorization.requester import (
     Admission,
     Admitted,

@@ -7,21 +7,21 @@ from dataclasses import replace
 from typing import Any
 
 from kip848_client.core.types import ZERO_TOPIC_ID
-from kip848_client.error_codes import ErrorCode, default_message
-from kip848_client.wire.messages.list_offsets import (
+from kip848_client.core.wire.messages.list_offsets import (
     ListOffsetsResponseListOffsetsPartitionResponse,
     ListOffsetsResponseListOffsetsTopicResponse,
     OffsetForLeaderEpochResponseEpochEndOffset,
     OffsetForLeaderEpochResponseOffsetForLeaderTopicResult,
 )
-from kip848_client.wire.messages.metadata import MetadataRequest, MetadataResponseTopic
-from kip848_client.wire.messages.topic_partitions import (
+from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataResponseTopic
+from kip848_client.core.wire.messages.topic_partitions import (
     DescribeTopicPartitionsResponseDescribeTopicPartitionsResponseTopic,
 )
-from kip848_client.wire.messages.transaction_admin import (
+from kip848_client.core.wire.messages.transaction_admin import (
     DescribeProducersResponsePartitionResponse,
     DescribeProducersResponseTopicResponse,
 )
+from kip848_client.error_codes import ErrorCode, default_message
 from mock_coordinator.core.authorization.requester import (
     Admission,
     Admitted,

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from kip848_client.core.wire.messages.classic_group import JoinGroupRequest, JoinGroupResponse
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.classic_group import JoinGroupRequest, JoinGroupResponse
 from mock_coordinator.core.groups.classic.rebalance import (
     Rebalance,
     generation_info,

@@ -23,13 +23,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.classic_group import (
     JoinGroupResponse,
     JoinGroupResponseMember,
     SyncGroupResponse,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.records.consumer_protocol import has_impossible_length
 from mock_coordinator.core.groups.records.state_records import GroupMetadata, StateRecord
 from mock_coordinator.core.groups.state.classic_live import InitialDelay, LiveGroup, LiveMember

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire.messages.classic_group import (
     HeartbeatRequest,
     HeartbeatResponse,
     LeaveGroupRequest,
@@ -18,6 +17,7 @@ from kip848_client.wire.messages.classic_group import (
     LeaveGroupResponse,
     LeaveGroupResponseMemberResponse,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.classic.rebalance import Rebalance
 from mock_coordinator.core.groups.state.classic_group import ClassicGroup
 from mock_coordinator.core.groups.state.classic_identity import require_generation, require_member

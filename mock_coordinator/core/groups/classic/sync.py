@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kip848_client.core.wire.messages.classic_group import SyncGroupRequest, SyncGroupResponse
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.classic_group import SyncGroupRequest, SyncGroupResponse
 from mock_coordinator.core.groups.classic.rebalance import Rebalance
 from mock_coordinator.core.groups.state.classic_group import ClassicGroup
 from mock_coordinator.core.groups.state.classic_identity import require_generation, require_member

@@ -7,14 +7,14 @@ target, when the member has something to give up, and when what it waits for is 
 
 from __future__ import annotations
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import WireError
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire.messages.classic_group import (
     HeartbeatRequest,
     HeartbeatResponse,
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import WireError
 from mock_coordinator.core.groups.classic_members.members import (
     classic_member,
     is_behind,

@@ -20,12 +20,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import WireError
-from kip848_client.wire.messages.classic_group import JoinGroupRequest, JoinGroupResponse
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire.messages.classic_group import JoinGroupRequest, JoinGroupResponse
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequestTopicPartitions,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import WireError
 from mock_coordinator.core.groups.assignment.subscriptions import RegexChange
 from mock_coordinator.core.groups.assignment.target_assignment import Sender
 from mock_coordinator.core.groups.classic.join import offered_protocols, rebalance_timeout_ms

@@ -13,12 +13,12 @@ from typing import Final
 
 from kip848_client.assignors import NO_PARTITIONS, Partitions
 from kip848_client.core.types import TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.client_assignors import (
+from kip848_client.core.wire.messages.client_assignors import (
     ConsumerGroupInstallAssignmentRequest,
     ConsumerGroupInstallAssignmentRequestMember,
     ConsumerGroupPrepareAssignmentResponse,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.client_assignors.computation import Computation
 from mock_coordinator.core.groups.client_assignors.prepare import (
     GroupInput,

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.records.assignor_values import (
     CLASSIC_VERSION,
     ClientAssignor,

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from kip848_client.assignors import NO_PARTITIONS, Partitions
 from kip848_client.core.types import STATIC_LEAVE_EPOCH, TopicId
-from kip848_client.errors import WireError
-from kip848_client.wire.messages.client_assignors import (
+from kip848_client.core.wire.messages.client_assignors import (
     AssignmentTopicPartitions,
     ConsumerGroupPrepareAssignmentResponse,
     ConsumerGroupPrepareAssignmentResponseAssignor,
     ConsumerGroupPrepareAssignmentResponseMember,
     ConsumerGroupPrepareAssignmentResponseTopic,
 )
+from kip848_client.errors import WireError
 from mock_coordinator.core.groups.assignment.subscriptions import (
     subscribed_names,
     subscribed_topic_ids,

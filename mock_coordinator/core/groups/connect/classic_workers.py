@@ -19,9 +19,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kip848_client.connect import PROTOCOL_TYPE
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import WireError
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire.messages.classic_group import (
     JoinGroupRequest,
     JoinGroupResponse,
     LeaveGroupRequestMemberIdentity,
@@ -30,6 +28,8 @@ from kip848_client.wire.messages.classic_group import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import WireError
 from mock_coordinator.core.groups.classic.join import offered_protocols, rebalance_timeout_ms
 from mock_coordinator.core.groups.classic_members.members import (
     classic_member,

@@ -23,7 +23,7 @@ from kip848_client.connect import (
     write_items,
 )
 from kip848_client.core.types import TopicId
-from kip848_client.wire.messages.connect_group import (
+from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupInstallAssignmentRequest,
     ConnectGroupPrepareAssignmentResponse,
     ConnectGroupPrepareAssignmentResponseMember,

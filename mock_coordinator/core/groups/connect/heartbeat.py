@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 
 from kip848_client.connect import OwnedItems, write_items
 from kip848_client.core.types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.connect_group import (
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
     ConnectGroupHeartbeatResponse,
     ConnectGroupHeartbeatResponseAssignment,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.assignment.current_assignment import away
 from mock_coordinator.core.groups.client_assignors.sender import require_computable
 from mock_coordinator.core.groups.connect.fencing import fence_workers

@@ -6,8 +6,8 @@ from typing import Final
 
 from kip848_client.connect import ItemsError, OwnedItems, read_items
 from kip848_client.core.types import JOIN_EPOCH, STATIC_LEAVE_EPOCH
+from kip848_client.core.wire.messages.connect_group import ConnectGroupHeartbeatRequest
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.connect_group import ConnectGroupHeartbeatRequest
 from mock_coordinator.core.groups.client_assignors.offers import validate_assignors
 from mock_coordinator.core.groups.consumer.validation import is_blank
 from mock_coordinator.core.groups.records.assignor_values import ClientAssignor

@@ -21,13 +21,13 @@ from dataclasses import dataclass, field, replace
 
 from kip848_client.assignors import Partitions
 from kip848_client.core.types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseAssignment,
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.assignment.subscriptions import RegexChange
 from mock_coordinator.core.groups.assignment.target_assignment import (
     Sender,

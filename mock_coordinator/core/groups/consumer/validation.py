@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from kip848_client.core.types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from mock_coordinator.core.refused import Refused
 
 __all__ = ["is_blank", "validate_heartbeat"]

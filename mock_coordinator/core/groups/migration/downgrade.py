@@ -20,9 +20,9 @@ from dataclasses import replace
 from typing import Final
 
 from kip848_client.assignors import Partitions
+from kip848_client.core.wire.messages.classic_group import JoinGroupResponse
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import WireError
-from kip848_client.wire.messages.classic_group import JoinGroupResponse
 from mock_coordinator.core.groups.assignment.current_assignment import OwnedReport
 from mock_coordinator.core.groups.assignment.target_assignment import Sender
 from mock_coordinator.core.groups.classic.rebalance import Rebalance

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client.assignors import NO_PARTITIONS, Partitions, string_map_order
+from kip848_client.core.wire.messages.classic_group import JoinGroupResponse, SyncGroupResponse
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import WireError
-from kip848_client.wire.messages.classic_group import JoinGroupResponse, SyncGroupResponse
 from mock_coordinator.core.groups.assignment.subscriptions import TopicSummary, summarize
 from mock_coordinator.core.groups.classic.rebalance import Rebalance
 from mock_coordinator.core.groups.migration.embedded import partitions_of

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.groups import (
+from kip848_client.core.wire.messages.groups import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
     DeleteGroupsResponseDeletableGroupResult,
 )
-from kip848_client.wire.messages.offset_delete import (
+from kip848_client.core.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.offsets.classic_commits import (
     expires_from_ms,
     require_offsets_deletable,

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
@@ -27,7 +26,8 @@ from kip848_client.wire.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from kip848_client.wire.messages.txn_offset_commit import TxnOffsetCommitResponse
+from kip848_client.core.wire.messages.txn_offset_commit import TxnOffsetCommitResponse
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.offsets.classic_commits import (
     commit_keeps_session,
     require_committer,

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.offset_fetch import (
+from kip848_client.core.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
@@ -23,6 +22,7 @@ from kip848_client.wire.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.records.state_records import OffsetAndMetadata
 from mock_coordinator.core.groups.state.connect_group import ConnectGroup
 from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup

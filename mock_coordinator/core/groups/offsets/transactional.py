@@ -13,19 +13,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from kip848_client.wire.messages.txn_offset_commit import (
+from kip848_client.core.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.offsets.commit import (
     MEMBER_EPOCH_VERSION,
     TOPIC_ID_VERSION,

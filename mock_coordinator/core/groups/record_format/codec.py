@@ -18,8 +18,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
+from kip848_client.core.wire import decode, encode
 from kip848_client.errors import WireError
-from kip848_client.wire import decode, encode
 from mock_coordinator.core.groups.record_format import connect, reading, writing
 from mock_coordinator.core.groups.record_format.keys import (
     GroupKey,

@@ -19,8 +19,8 @@ from kip848_client.connect import (
     write_items,
 )
 from kip848_client.core.types import TopicId
-from kip848_client.wire._fields import array, int8, int32, int64, string, struct
-from kip848_client.wire.messages.connect_group import ConnectGroupItems
+from kip848_client.core.wire._fields import array, int8, int32, int64, string, struct
+from kip848_client.core.wire.messages.connect_group import ConnectGroupItems
 from mock_coordinator.core.groups.record_format.keys import GroupKey, GroupMemberKey
 from mock_coordinator.core.groups.record_format.reading import (
     assignment_metadata,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kip848_client.wire._fields import int32, string
+from kip848_client.core.wire._fields import int32, string
 
 __all__ = ["GroupKey", "GroupMemberKey", "OffsetCommitKey", "RegularExpressionKey"]
 

@@ -13,7 +13,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kip848_client.wire._fields import array, data, int8, int16, int32, int64, string, struct, uuid
+from kip848_client.core.wire._fields import (
+    array,
+    data,
+    int8,
+    int16,
+    int32,
+    int64,
+    string,
+    struct,
+    uuid,
+)
 
 __all__ = [
     "CurrentMemberAssignmentValue",

@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final, TypeVar
 
+from kip848_client.core.wire import encode
+from kip848_client.core.wire._codec import decode_at
+from kip848_client.core.wire._fields import Message, array, data, int32, string
 from kip848_client.errors import WireError
-from kip848_client.wire import encode
-from kip848_client.wire._codec import decode_at
-from kip848_client.wire._fields import Message, array, data, int32, string
 
 __all__ = [
     "ConsumerAssignment",

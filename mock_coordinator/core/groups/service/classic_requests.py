@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kip848_client.connect import PROTOCOL_TYPE
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire.messages.classic_group import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -23,6 +22,7 @@ from kip848_client.wire.messages.classic_group import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.classic.join import JoinDecision, decide_join, refused_join
 from mock_coordinator.core.groups.classic.rebalance import join_answer
 from mock_coordinator.core.groups.classic.session import (

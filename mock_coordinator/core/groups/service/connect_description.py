@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 
 from kip848_client.connect import write_items
 from kip848_client.core.types import TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.connect_group import (
+from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupDescribeRequest,
     ConnectGroupDescribeResponse,
     ConnectGroupDescribeResponseAssignment,
     ConnectGroupDescribeResponseDescribedGroup,
     ConnectGroupDescribeResponseMember,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.client_assignors.prepare import offers_of, worker_assignor
 from mock_coordinator.core.groups.client_assignors.selection import candidates
 from mock_coordinator.core.groups.records.assignor_values import AssignmentMetadata

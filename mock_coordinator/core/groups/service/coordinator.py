@@ -24,20 +24,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kip848_client.core.types import JOIN_EPOCH
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire.messages.classic_group import (
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
     SyncGroupRequest,
 )
-from kip848_client.wire.messages.client_assignors import (
+from kip848_client.core.wire.messages.client_assignors import (
     ConsumerGroupInstallAssignmentRequest,
     ConsumerGroupInstallAssignmentResponse,
     ConsumerGroupPrepareAssignmentRequest,
     ConsumerGroupPrepareAssignmentResponse,
 )
-from kip848_client.wire.messages.connect_group import (
+from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupDescribeRequest,
     ConnectGroupHeartbeatRequest,
     ConnectGroupHeartbeatResponse,
@@ -46,23 +45,24 @@ from kip848_client.wire.messages.connect_group import (
     ConnectGroupPrepareAssignmentRequest,
     ConnectGroupPrepareAssignmentResponse,
 )
-from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from kip848_client.wire.messages.groups import (
+from kip848_client.core.wire.messages.groups import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     ListGroupsRequest,
 )
-from kip848_client.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from kip848_client.wire.messages.offset_delete import OffsetDeleteRequest
-from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest
-from kip848_client.wire.messages.txn_offset_commit import (
+from kip848_client.core.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from kip848_client.core.wire.messages.offset_delete import OffsetDeleteRequest
+from kip848_client.core.wire.messages.offset_fetch import OffsetFetchRequest
+from kip848_client.core.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.assignment.resolution import decide_resolution
 from mock_coordinator.core.groups.classic.expiry import (
     CLASSIC_TIMERS,
@@ -126,7 +126,7 @@ from mock_coordinator.core.topics.catalog import Catalog, Topic
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
-    from kip848_client.wire._fields import Message
+    from kip848_client.core.wire._fields import Message
 
 __all__ = ["GroupCoordinator"]
 

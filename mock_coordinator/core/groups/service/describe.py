@@ -11,12 +11,11 @@ from typing import Final, TypeVar
 
 from kip848_client.assignors import string_set_order
 from kip848_client.core.types import TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.connect_group import (
+from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupDescribeRequest,
     ConnectGroupDescribeResponseDescribedGroup,
 )
-from kip848_client.wire.messages.consumer_group_describe import (
+from kip848_client.core.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     ConsumerGroupDescribeResponseAssignment,
@@ -24,11 +23,12 @@ from kip848_client.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeResponseMember,
     ConsumerGroupDescribeResponseTopicPartitions,
 )
-from kip848_client.wire.messages.groups import (
+from kip848_client.core.wire.messages.groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
     DescribeGroupsResponseDescribedGroup,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.assignment.target_assignment import (
     assignor_of_target,
     client_assignor,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.wire.messages.groups import (
+from kip848_client.core.wire.messages.groups import (
     ListGroupsRequest,
     ListGroupsResponse,
     ListGroupsResponseListedGroup,

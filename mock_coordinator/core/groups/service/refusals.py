@@ -16,28 +16,27 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire import APIS
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire import APIS
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.classic_group import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupResponse,
     SyncGroupRequest,
 )
-from kip848_client.wire.messages.connect_group import (
+from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupDescribeRequest,
     ConnectGroupDescribeResponse,
     ConnectGroupDescribeResponseDescribedGroup,
 )
-from kip848_client.wire.messages.consumer_group_describe import (
+from kip848_client.core.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     ConsumerGroupDescribeResponseDescribedGroup,
 )
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kip848_client.wire.messages.groups import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.groups import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
     DeleteGroupsResponseDeletableGroupResult,
@@ -45,15 +44,16 @@ from kip848_client.wire.messages.groups import (
     DescribeGroupsResponse,
     DescribeGroupsResponseDescribedGroup,
 )
-from kip848_client.wire.messages.offset_commit import OffsetCommitRequest
-from kip848_client.wire.messages.offset_fetch import (
+from kip848_client.core.wire.messages.offset_commit import OffsetCommitRequest
+from kip848_client.core.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
-from kip848_client.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+from kip848_client.core.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.profile import Profile
 

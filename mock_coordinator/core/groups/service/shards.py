@@ -23,13 +23,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kip848_client.assignors._java_order import string_set_order
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.groups import (
+from kip848_client.core.wire.messages.groups import (
     DeleteGroupsRequest,
     ListGroupsRequest,
     ListGroupsResponse,
 )
-from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest
+from kip848_client.core.wire.messages.offset_fetch import OffsetFetchRequest
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.records.journal import Journal, MemoryJournal
 from mock_coordinator.core.groups.records.state_records import StateRecord, TransactionEnd
 from mock_coordinator.core.groups.service.coordinator import GroupCoordinator
@@ -43,7 +43,7 @@ from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.core.topics.catalog import Catalog, Topic
 
 if TYPE_CHECKING:
-    from kip848_client.wire._fields import Message
+    from kip848_client.core.wire._fields import Message
 
 __all__ = ["GroupShards"]
 

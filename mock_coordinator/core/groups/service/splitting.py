@@ -14,11 +14,11 @@ from functools import lru_cache
 from typing import Any, Final
 
 from kip848_client.assignors._java_order import DEFAULT_CAPACITY, string_hash, table_order
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.connect_group import ConnectGroupDescribeRequest
-from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from kip848_client.wire.messages.groups import DeleteGroupsRequest, DescribeGroupsRequest
-from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.connect_group import ConnectGroupDescribeRequest
+from kip848_client.core.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kip848_client.core.wire.messages.groups import DeleteGroupsRequest, DescribeGroupsRequest
+from kip848_client.core.wire.messages.offset_fetch import OffsetFetchRequest
 
 __all__ = ["SPLITS", "Split", "coordinator_order", "partition_for"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 from typing import Final, Generic, TypeVar
 
 from kip848_client.assignors import BUILTIN, Assignor
+from kip848_client.core.wire._fields import Message
 from kip848_client.errors import ConfigError
-from kip848_client.wire._fields import Message
 from mock_coordinator.core.groups.records.state_records import StateRecord
 from mock_coordinator.core.groups.state.classic_live import LiveGroup
 from mock_coordinator.core.groups.state.groups_state import GroupsState

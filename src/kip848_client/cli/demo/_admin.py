@@ -12,18 +12,18 @@ from types import TracebackType
 from typing import Any, Final
 
 from kip848_client.core.types import LEAVE_EPOCH
-from kip848_client.error_codes import error_name
-from kip848_client.errors import BootstrapFailed, broker_error
-from kip848_client.wire import Framer, negotiate, read_response, request_api, write_request
-from kip848_client.wire.messages.api_versions import ApiVersionsRequest
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire import Framer, negotiate, read_response, request_api, write_request
+from kip848_client.core.wire.messages.api_versions import ApiVersionsRequest
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
+from kip848_client.core.wire.messages.topics import (
     CreateTopicsRequest,
     CreateTopicsRequestCreatableTopic,
     DeleteTopicsRequest,
     DeleteTopicsRequestDeleteTopicState,
 )
+from kip848_client.error_codes import error_name
+from kip848_client.errors import BootstrapFailed, broker_error
 
 __all__ = ["Admin"]
 

@@ -6,8 +6,8 @@ import struct
 from collections import deque
 from collections.abc import Iterable
 
-from kip848_client.wire import APIS, Framer, write_request
-from kip848_client.wire._fields import Message
+from kip848_client.core.wire import APIS, Framer, write_request
+from kip848_client.core.wire._fields import Message
 from mock_coordinator.connection import (
     Action,
     AuthenticatorFactory,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 
-from kip848_client.wire import Framer, api_named, read_response
+from kip848_client.core.wire import Framer, api_named, read_response
 from mock_coordinator.connection import AuthenticatorFactory, Close, ConnectionSettings
 from mock_coordinator.core.authentication.sasl import SaslRules
 from tests.support.security.scram_client import ScramClient

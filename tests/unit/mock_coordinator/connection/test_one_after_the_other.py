@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from kip848_client.wire.messages.metadata import MetadataResponse
+from kip848_client.core.wire.messages.metadata import MetadataResponse
 from mock_coordinator.connection import Close, ConnectionSettings
 from mock_coordinator.core.outputs import NoReply, TornReply
 from tests.unit.mock_coordinator.connection.connection_harness import (

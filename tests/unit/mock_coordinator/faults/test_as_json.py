@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.core.wire.messages.offset_commit import OffsetCommitResponse
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import ConfigError
-from kip848_client.wire.messages.offset_commit import OffsetCommitResponse
 from mock_coordinator.core.faults import (
     Action,
     Answer,

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import ConfigError, TransportError
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kip848_client.wire.messages.fetch import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.fetch import (
     FetchRequest,
     FetchRequestFetchPartition,
     FetchRequestFetchTopic,
 )
-from kip848_client.wire.messages.metadata import MetadataRequest, MetadataResponse
+from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataResponse
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import ConfigError, TransportError
 from mock_coordinator import MockBroker
 from mock_coordinator.core.faults import (
     Action,

@@ -7,10 +7,13 @@ from typing import Any
 import anyio
 import pytest
 
-from kip848_client.wire import api_named
-from kip848_client.wire.messages.classic_group import JoinGroupRequest, JoinGroupRequestProtocol
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kip848_client.wire.messages.transactions import InitProducerIdRequest
+from kip848_client.core.wire import api_named
+from kip848_client.core.wire.messages.classic_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+)
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.transactions import InitProducerIdRequest
 from mock_coordinator import InProcessConnection, MockBroker, MockCluster
 from mock_coordinator.core.faults import Fault, Match, MoveCoordinator
 from mock_coordinator.core.faults.as_json import fault_from_json

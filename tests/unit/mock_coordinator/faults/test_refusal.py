@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire import APIS, Api, decode, encode
-from kip848_client.wire._fields import field_specs
-from kip848_client.wire.messages.fetch import FetchResponse
-from kip848_client.wire.messages.find_coordinator import (
+from kip848_client.core.wire import APIS, Api, decode, encode
+from kip848_client.core.wire._fields import field_specs
+from kip848_client.core.wire.messages.fetch import FetchResponse
+from kip848_client.core.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from kip848_client.wire.messages.groups import DescribeGroupsRequest, DescribeGroupsResponse
-from kip848_client.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-from kip848_client.wire.messages.produce import ProduceRequest, ProduceResponse
+from kip848_client.core.wire.messages.groups import DescribeGroupsRequest, DescribeGroupsResponse
+from kip848_client.core.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from kip848_client.core.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from kip848_client.core.wire.messages.produce import ProduceRequest, ProduceResponse
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.faults import refusal
 
 CODE = ErrorCode.NOT_COORDINATOR

@@ -9,15 +9,15 @@ from typing import Any
 import anyio
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import TransportError
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kip848_client.wire.messages.fetch import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.fetch import (
     FetchRequest,
     FetchRequestFetchPartition,
     FetchRequestFetchTopic,
 )
-from kip848_client.wire.messages.metadata import MetadataRequest, MetadataResponse
+from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataResponse
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import TransportError
 from mock_coordinator import InProcessConnection, MockBroker
 from mock_coordinator.core.faults import (
     Action,

@@ -16,19 +16,19 @@ from typing import Final
 import pytest
 
 from kip848_client.core.types import TopicId
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
 )
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from kip848_client.wire.messages.offset_fetch import (
+from kip848_client.core.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,

@@ -11,11 +11,11 @@ import pytest
 
 from kip848_client.assignors import Assignment, Assignor, AssignorError, GroupSpec, TopicMetadata
 from kip848_client.core.types import TopicId, parse_topic_id
-from kip848_client.errors import ConfigError
-from kip848_client.wire.messages.consumer_group_describe import (
+from kip848_client.core.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
 )
+from kip848_client.errors import ConfigError
 from tests.unit.mock_coordinator.groups._group_harness import GroupHarness, parts
 
 VECTORS: Final[list[dict[str, Any]]] = [

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 import pytest
 
 from kip848_client.core.types import TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequestTopicPartitions,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups import MemberState
 from mock_coordinator.core.groups.assignment.current_assignment import (
     Reconciliation,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.wire import decode, encode
-from kip848_client.wire.messages.consumer_group_describe import (
+from kip848_client.core.wire import decode, encode
+from kip848_client.core.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     ConsumerGroupDescribeResponseAssignment,
     ConsumerGroupDescribeResponseDescribedGroup,
 )
-from kip848_client.wire.messages.groups import (
+from kip848_client.core.wire.messages.groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
     DescribeGroupsResponseDescribedGroup,

@@ -6,9 +6,12 @@ import uuid
 from typing import Any
 
 from kip848_client.core.types import format_topic_id
+from kip848_client.core.wire.messages.classic_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+)
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.classic_group import JoinGroupRequest, JoinGroupRequestProtocol
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.outputs import Reply

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.core.types import TopicId
-from kip848_client.wire import api_named
+from kip848_client.core.wire import api_named
 from mock_coordinator.core.groups.assignment.metadata_hash import Racks, group_hash, topic_hash
 from mock_coordinator.core.groups.records.state_records import GroupEpochMetadata
 from mock_coordinator.core.profiles import profile_named

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.wire.messages.groups import DeleteGroupsRequest, DeleteGroupsResponse
-from kip848_client.wire.messages.offset_delete import (
+from kip848_client.core.wire.messages.groups import DeleteGroupsRequest, DeleteGroupsResponse
+from kip848_client.core.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,

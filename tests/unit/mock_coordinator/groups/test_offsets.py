@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.wire import decode, encode
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire import decode, encode
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from kip848_client.wire.messages.offset_fetch import (
+from kip848_client.core.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,

@@ -17,9 +17,9 @@ from kip848_client.assignors import (
     TopicMetadata,
 )
 from kip848_client.core.types import MemberId, TopicId
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import ConfigError
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from mock_coordinator import MockBroker, MockCluster
 
 Topics = Mapping[TopicId, TopicMetadata]

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client.wire.messages.groups import DeleteGroupsRequest
-from kip848_client.wire.messages.offset_delete import (
+from kip848_client.core.wire.messages.groups import DeleteGroupsRequest
+from kip848_client.core.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kip848_client.core.types import TopicId, TopicPartition, format_topic_id
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from mock_coordinator import MockBroker, VirtualClock
 from mock_coordinator.core.groups import MemberSnapshot
 

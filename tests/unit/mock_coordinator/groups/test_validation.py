@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.consumer.validation import is_blank, validate_heartbeat
 from mock_coordinator.core.refused import Refused
 from tests.unit.mock_coordinator.groups._group_harness import GroupHarness

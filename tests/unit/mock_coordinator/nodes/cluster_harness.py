@@ -6,20 +6,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kip848_client.wire.messages.fetch import (
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.fetch import (
     FetchRequest,
     FetchRequestFetchPartition,
     FetchRequestFetchTopic,
 )
-from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
-from kip848_client.wire.messages.list_offsets import (
+from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
+from kip848_client.core.wire.messages.list_offsets import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochRequestOffsetForLeaderPartition,
     OffsetForLeaderEpochRequestOffsetForLeaderTopic,
 )
-from kip848_client.wire.messages.produce import (
+from kip848_client.core.wire.messages.produce import (
     ProduceRequest,
     ProduceRequestPartitionProduceData,
     ProduceRequestTopicProduceData,

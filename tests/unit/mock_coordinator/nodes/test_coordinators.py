@@ -8,9 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.classic_group import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -18,34 +17,35 @@ from kip848_client.wire.messages.classic_group import (
     LeaveGroupRequestMemberIdentity,
     SyncGroupRequest,
 )
-from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
-from kip848_client.wire.messages.groups import (
+from kip848_client.core.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
+from kip848_client.core.wire.messages.groups import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     ListGroupsRequest,
 )
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from kip848_client.wire.messages.offset_delete import OffsetDeleteRequest
-from kip848_client.wire.messages.offset_fetch import (
+from kip848_client.core.wire.messages.offset_delete import OffsetDeleteRequest
+from kip848_client.core.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
 )
-from kip848_client.wire.messages.transactions import (
+from kip848_client.core.wire.messages.transactions import (
     AddOffsetsToTxnRequest,
     EndTxnRequest,
     InitProducerIdRequest,
 )
-from kip848_client.wire.messages.txn_offset_commit import (
+from kip848_client.core.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.service.splitting import coordinator_order, partition_for
 from tests.unit.mock_coordinator.nodes.cluster_harness import ClusterHarness, join
 

@@ -8,20 +8,18 @@ from typing import Any
 import anyio
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import ConfigError, TransportError
-from kip848_client.wire.messages.cluster import DescribeClusterRequest
-from kip848_client.wire.messages.list_offsets import (
+from kip848_client.core.wire.messages.cluster import DescribeClusterRequest
+from kip848_client.core.wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsRequestListOffsetsPartition,
     ListOffsetsRequestListOffsetsTopic,
 )
-from kip848_client.wire.messages.metadata import (
+from kip848_client.core.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponseTopic,
 )
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire.messages.topics import (
     CreatePartitionsRequest,
     CreatePartitionsRequestCreatePartitionsAssignment,
     CreatePartitionsRequestCreatePartitionsTopic,
@@ -29,10 +27,12 @@ from kip848_client.wire.messages.topics import (
     CreateTopicsRequestCreatableReplicaAssignment,
     CreateTopicsRequestCreatableTopic,
 )
-from kip848_client.wire.messages.transaction_admin import (
+from kip848_client.core.wire.messages.transaction_admin import (
     DescribeProducersRequest,
     DescribeProducersRequestTopicRequest,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import ConfigError, TransportError
 from mock_coordinator import MockCluster
 from tests.unit.mock_coordinator.nodes.cluster_harness import ClusterHarness
 

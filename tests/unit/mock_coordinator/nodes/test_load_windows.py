@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from kip848_client.core.wire import api_named
+from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire import api_named
-from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mock_coordinator.core.transaction_coordinator.records import TransactionLog, TransactionState
 from tests.support.raw_transactions import Producer, RawTransactions

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.wire.messages.configs import (
+from kip848_client.core.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsRequestDescribeConfigsResource,
     IncrementalAlterConfigsRequest,

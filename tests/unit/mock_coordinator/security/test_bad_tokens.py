@@ -7,8 +7,8 @@ import contextlib
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kip848_client.core.wire import write_request
 from kip848_client.errors import WireError
-from kip848_client.wire import write_request
 from mock_coordinator.connection import ConnectionAuthenticator
 from mock_coordinator.connection.authenticator import FrameOutcome
 from mock_coordinator.core.authentication.sasl import SaslAccounts, SaslConversation, SaslRules

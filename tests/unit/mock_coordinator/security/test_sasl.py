@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kip848_client.core.wire._fields import Message
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire._fields import Message
 from mock_coordinator.core.authentication.sasl import (
     SaslAccounts,
     SaslConversation,

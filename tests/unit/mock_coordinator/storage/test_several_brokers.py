@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from kip848_client.errors import ConfigError
-from kip848_client.wire.messages.configs import (
+from kip848_client.core.wire.messages.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from kip848_client.errors import ConfigError
 from mock_coordinator import MockBroker, MockCluster, VirtualClock
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mock_coordinator.storage.data_file import DataFile

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from kip848_client.errors import ConfigError, TransportError
-from kip848_client.wire.messages.configs import (
+from kip848_client.core.wire.messages.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from kip848_client.errors import ConfigError, TransportError
 from mock_coordinator import MockBroker, VirtualClock
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 from mock_coordinator.storage import DataDamaged, Storage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 from tests.unit.mock_coordinator.transactions.transactions_harness import TOPIC, TransactionsHarness
 

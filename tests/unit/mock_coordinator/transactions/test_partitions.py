@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.wire.messages.fetch import FetchRequest, FetchRequestFetchPartition
+from kip848_client.core.wire.messages.fetch import FetchRequest, FetchRequestFetchPartition
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 from tests.unit.mock_coordinator.transactions.transactions_harness import TOPIC, TransactionsHarness
 

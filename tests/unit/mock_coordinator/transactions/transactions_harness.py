@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kip848_client.core.wire import api_named
 from kip848_client.errors import TransportError
-from kip848_client.wire import api_named
 from mock_coordinator.core.topics.topic_names import TRANSACTIONS_TOPIC
 from mock_coordinator.core.transaction_coordinator import TransactionLog, TransactionMetadata
 from tests.support.raw_transactions import Producer, RawTransactions, committed_values

@@ -11,10 +11,9 @@ import itertools
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire import decode, encode
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire import decode, encode
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.classic_group import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -25,6 +24,7 @@ from kip848_client.wire.messages.classic_group import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups import GroupCoordinator
 from mock_coordinator.core.groups.classic.snapshot import ClassicSnapshot
 from mock_coordinator.core.groups.records.consumer_protocol import (

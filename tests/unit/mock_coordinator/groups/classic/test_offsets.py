@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from kip848_client.wire.messages.offset_delete import (
+from kip848_client.core.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.core.wire.messages.classic_group import JoinGroupResponse
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.classic_group import JoinGroupResponse
 from mock_coordinator.core.groups.records.state_records import ClassicProtocol
 from mock_coordinator.core.groups.state.classic_live import LiveGroup, LiveMember
 from tests.unit.mock_coordinator.groups.classic._classic_harness import ClassicGroupHarness, wants

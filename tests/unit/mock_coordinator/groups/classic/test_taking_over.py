@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.core.wire.messages.groups import ListGroupsRequest
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.groups import ListGroupsRequest
 from mock_coordinator.core.groups.records.state_records import (
     ClassicGeneration,
     ClassicGroupMember,

@@ -5,23 +5,23 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire.messages.classic_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
 )
-from kip848_client.wire.messages.client_assignors import (
+from kip848_client.core.wire.messages.client_assignors import (
     AssignmentTopicPartitions,
     ConsumerGroupInstallAssignmentRequest,
     ConsumerGroupInstallAssignmentRequestMember,
     ConsumerGroupPrepareAssignmentRequest,
     ConsumerGroupPrepareAssignmentResponse,
 )
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestClientAssignor,
     ConsumerGroupHeartbeatResponse,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.records.consumer_protocol import (
     ConsumerSubscription,
     read_assignment,

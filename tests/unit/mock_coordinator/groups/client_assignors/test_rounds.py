@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire import decode, encode
-from kip848_client.wire.messages.client_assignors import (
+from kip848_client.core.wire import decode, encode
+from kip848_client.core.wire.messages.client_assignors import (
     AssignmentTopicPartitions,
     ConsumerGroupInstallAssignmentRequest,
     ConsumerGroupInstallAssignmentRequestMember,
@@ -16,16 +15,17 @@ from kip848_client.wire.messages.client_assignors import (
     ConsumerGroupPrepareAssignmentRequest,
     ConsumerGroupPrepareAssignmentResponse,
 )
-from kip848_client.wire.messages.consumer_group_describe import (
+from kip848_client.core.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     ConsumerGroupDescribeResponseDescribedGroup,
 )
-from kip848_client.wire.messages.consumer_group_heartbeat import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestClientAssignor,
     ConsumerGroupHeartbeatResponse,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups import GroupCoordinator
 from mock_coordinator.core.settings.broker_config import BrokerConfig
 from tests.unit.mock_coordinator.groups._group_harness import EVERY_PROFILE, FOO, GroupHarness

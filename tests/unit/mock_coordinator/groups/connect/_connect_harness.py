@@ -18,7 +18,7 @@ from kip848_client.connect import (
     parts_of,
     write_items,
 )
-from kip848_client.wire.messages.connect_group import (
+from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
     ConnectGroupHeartbeatRequestAssignor,
     ConnectGroupHeartbeatResponse,

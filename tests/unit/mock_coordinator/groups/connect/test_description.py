@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from kip848_client.connect import ITSELF
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.connect_group import (
+from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupDescribeRequest,
     ConnectGroupDescribeResponseDescribedGroup,
     ConnectGroupDescribeResponseMember,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator import MockBroker, VirtualClock
 from mock_coordinator.core.groups.records.member_state import MemberState
 from mock_coordinator.core.security.acls import acls_from_data

@@ -17,7 +17,7 @@ from kip848_client.connect import (
     taken_once,
     write_items,
 )
-from kip848_client.wire.messages.connect_group import ConnectGroupItems
+from kip848_client.core.wire.messages.connect_group import ConnectGroupItems
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
 GENERATIONS = st.integers(0, 2**31 - 1)

@@ -14,9 +14,8 @@ from kip848_client.connect import (
     WorkerAssignment,
     WorkerMetadata,
 )
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire._fields import Message
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire._fields import Message
+from kip848_client.core.wire.messages.classic_group import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -25,11 +24,12 @@ from kip848_client.wire.messages.classic_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
-from kip848_client.wire.messages.connect_group import (
+from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
     ConnectGroupHeartbeatRequestAssignor,
 )
-from kip848_client.wire.messages.groups import DescribeGroupsRequest, ListGroupsRequest
+from kip848_client.core.wire.messages.groups import DescribeGroupsRequest, ListGroupsRequest
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups import GroupCoordinator
 from mock_coordinator.core.groups.record_format import decode_record, encode_record
 from mock_coordinator.core.groups.records.member_state import MemberState

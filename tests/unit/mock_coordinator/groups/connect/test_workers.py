@@ -10,9 +10,7 @@ import anyio.to_thread
 import pytest
 
 from kip848_client.connect import ITSELF, resource_of, write_items
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import UnsupportedVersion
-from kip848_client.wire.messages.connect_group import (
+from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
     ConnectGroupHeartbeatResponse,
     ConnectGroupHeartbeatResponseAssignment,
@@ -20,6 +18,8 @@ from kip848_client.wire.messages.connect_group import (
     ConnectGroupItems,
     ConnectGroupPrepareAssignmentRequest,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import UnsupportedVersion
 from mock_coordinator import MockBroker, OwnershipViolation, VirtualClock
 from mock_coordinator.core.groups import GroupType
 from mock_coordinator.core.groups.records.state_records import CurrentAssignment

@@ -7,11 +7,11 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire.messages.classic_group import (
     LeaveGroupRequest,
     LeaveGroupRequestMemberIdentity,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups import GroupCoordinator
 from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
 from tests.support.examples import examples

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.classic_group import (
+from kip848_client.core.wire.messages.classic_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     LeaveGroupRequest,
     LeaveGroupRequestMemberIdentity,
 )
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups import GroupType
 from mock_coordinator.core.groups.records.consumer_protocol import read_assignment
 from tests.unit.mock_coordinator.groups._group_harness import EVERY_PROFILE
