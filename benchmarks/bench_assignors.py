@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from benchmarks.timing import machine, say, table
-from kip848_client.assignors import (
+from kip848_client.core.assignors import (
     BUILTIN,
     NO_PARTITIONS,
     Assignment,

@@ -23,7 +23,7 @@ from typing import Final, TypeVar
 
 from benchmarks.connect_sequence import joining
 from benchmarks.timing import machine, say, table
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     Computed,
     ConnectAssignor,
     EagerAssignor,

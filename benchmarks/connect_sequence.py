@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 
 from benchmarks.timing import table
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     ConnectAssignor,
     ConnectProtocol,
     EagerAssignor,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, TypedDict, cast
 
-from kip848_client.assignors import Assignor
+from kip848_client.core.assignors import Assignor
 from kip848_client.core.secrets import shown_setting
 from kip848_client.errors import ConfigError
 from mock_coordinator.core.profile import Profile

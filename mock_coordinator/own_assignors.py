@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kip848_client.assignors import BUILTIN, Assignor
+from kip848_client.core.assignors import BUILTIN, Assignor
 from kip848_client.errors import ConfigError
 
 __all__ = ["own_assignors"]

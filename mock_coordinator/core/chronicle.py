@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from kip848_client.connect import ITSELF
+from kip848_client.core.connect import ITSELF
 from kip848_client.core.types import JOIN_EPOCH, STATIC_LEAVE_EPOCH, TopicId, TopicPartition
 from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
-from kip848_client.assignors._java_order import (
+from kip848_client.core.assignors._java_order import (
     DEFAULT_CAPACITY,
     string_hash,
     string_map_order,

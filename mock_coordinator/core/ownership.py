@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     ITSELF,
     connector_of,
     item_name,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from kip848_client.client_assignors import (
+from kip848_client.core.client_assignors import (
     AssignorMetadata,
     GroupMember,
     GroupTopic,

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Generic, Protocol, TypeVar
 
-from kip848_client.client_assignors import AssignorFailed
+from kip848_client.core.client_assignors import AssignorFailed
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, Kip848Error
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     Items,
     Round,
     RoundMemory,

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from kip848_client.assignors import BUILTIN
+from kip848_client.core.assignors import BUILTIN
 from kip848_client.core.wire.messages.fetch import FetchResponsePartitionData
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.fetching import fetches

@@ -12,7 +12,7 @@ import pytest
 
 from kip848_client import Admin, AdminFailed, Consumer, TopicPartition
 from kip848_client.admin import AssignorMessage, GroupDescription, WorkerState
-from kip848_client.client_assignors import (
+from kip848_client.core.client_assignors import (
     AssignorMetadata,
     GroupAssignment,
     GroupMember,

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from kip848_client import Consumer
-from kip848_client.connect import IncrementalCooperativeAssignor, SpreadAssignor
+from kip848_client.core.connect import IncrementalCooperativeAssignor, SpreadAssignor
 from kip848_client.core.wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsRequestListOffsetsPartition,

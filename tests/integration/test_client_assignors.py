@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kip848_client import Consumer, ProtocolUnsupported, TopicPartition
-from kip848_client.client_assignors import (
+from kip848_client.core.client_assignors import (
     ASSIGNOR_FAILED,
     AssignorMetadata,
     ClientAssignor,

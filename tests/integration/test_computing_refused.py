@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kip848_client import Consumer
-from kip848_client.client_assignors import StickyAssignor
+from kip848_client.core.client_assignors import StickyAssignor
 from kip848_client.error_codes import ErrorCode
 from kip848_client.worker import AssignedItem, Worker
 from mock_coordinator import Fault, Match, MockBroker

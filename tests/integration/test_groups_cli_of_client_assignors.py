@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kip848_client.cli import main
-from kip848_client.client_assignors import ASSIGNOR_FAILED, GroupAssignment
+from kip848_client.core.client_assignors import ASSIGNOR_FAILED, GroupAssignment
 from mock_coordinator import MockBroker
 from tests.integration.test_client_assignors import FAST, ByCapacity, Group, Members, Topics
 

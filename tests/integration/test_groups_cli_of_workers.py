@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client.connect import WorkerAssignment, WorkerMetadata, items_of
+from kip848_client.core.connect import WorkerAssignment, WorkerMetadata, items_of
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.threaded import BrokerThread
 from tests.integration.test_groups_cli import WRONG, Shell, member, shell

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from kip848_client.client_assignors import AssignorMetadata
-from kip848_client.connect import (
+from kip848_client.core.client_assignors import AssignorMetadata
+from kip848_client.core.connect import (
     AssignmentMetadata,
     Computed,
     IncrementalCooperativeAssignor,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kip848_client.assignors import (
+from kip848_client.core.assignors import (
     BUILTIN,
     Assignment,
     GroupSpec,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     ConnectAssignor,
     ConnectorTaskId,
     EagerAssignor,
@@ -26,7 +26,7 @@ from kip848_client.connect import (
     incremental_round,
     items_of,
 )
-from kip848_client.connect._item_sets import ItemSet, as_set
+from kip848_client.core.connect._item_sets import ItemSet, as_set
 from tests.support.connect.group import PlayedGroup
 from tests.support.connect.sequences import Cluster
 from tests.support.examples import examples

@@ -19,7 +19,7 @@ from kip848_client._assignor_wire import (
 )
 from kip848_client._computing import ComputingSettings
 from kip848_client._heartbeat_wire import heartbeat_outcome, heartbeat_request
-from kip848_client.client_assignors import AssignorFailed, StickyAssignor
+from kip848_client.core.client_assignors import AssignorFailed, StickyAssignor
 from kip848_client.core.types import GroupId, MemberId, TopicPartition
 from kip848_client.group import (
     AbandonComputation,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client.assignors import SubscriptionType
+from kip848_client.core.assignors import SubscriptionType
 from kip848_client.fetching._core import FetchCore
 from kip848_client.fetching._partition import HELD, Partition
 from kip848_client.group import AssignPartitions, _listener_calls

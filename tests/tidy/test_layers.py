@@ -29,30 +29,30 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client.error_codes", ()),
     ("kip848_client.core.compression", ()),
     ("kip848_client.core.wire", GROUND),
-    ("kip848_client.assignors", GROUND),
+    ("kip848_client.core.assignors", GROUND),
     ("kip848_client.member", GROUND),
     ("kip848_client.offsets", (*GROUND, "kip848_client._ports")),
     (
-        "kip848_client.client_assignors",
-        (*GROUND, "kip848_client.assignors", "kip848_client.core.wire"),
+        "kip848_client.core.client_assignors",
+        (*GROUND, "kip848_client.core.assignors", "kip848_client.core.wire"),
     ),
     (
-        "kip848_client.connect",
+        "kip848_client.core.connect",
         (
             *GROUND,
-            "kip848_client.assignors",
-            "kip848_client.client_assignors",
+            "kip848_client.core.assignors",
+            "kip848_client.core.client_assignors",
             "kip848_client.core.wire",
         ),
     ),
-    ("kip848_client._computing", (*GROUND, "kip848_client.client_assignors")),
+    ("kip848_client._computing", (*GROUND, "kip848_client.core.client_assignors")),
     (
         "kip848_client.group",
         (
             *GROUND,
             "kip848_client.member",
             "kip848_client.offsets",
-            "kip848_client.client_assignors",
+            "kip848_client.core.client_assignors",
             "kip848_client._computing",
         ),
     ),
@@ -62,8 +62,8 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             *GROUND,
             "kip848_client.core.wire",
             "kip848_client.member",
-            "kip848_client.client_assignors",
-            "kip848_client.connect",
+            "kip848_client.core.client_assignors",
+            "kip848_client.core.connect",
             "kip848_client._computing",
             "kip848_client._ports",
             "kip848_client._clock",
@@ -122,7 +122,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             *GROUND,
             "kip848_client.core.wire",
             "kip848_client.group",
-            "kip848_client.client_assignors",
+            "kip848_client.core.client_assignors",
         ),
     ),
     (
@@ -153,8 +153,8 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         (
             *GROUND,
             "kip848_client.core.bootstrap",
-            "kip848_client.client_assignors",
-            "kip848_client.connect",
+            "kip848_client.core.client_assignors",
+            "kip848_client.core.connect",
             "kip848_client.metrics",
         ),
     ),
@@ -176,7 +176,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "kip848_client.cluster",
             "kip848_client.core.wire",
             "kip848_client.member",
-            "kip848_client.client_assignors",
+            "kip848_client.core.client_assignors",
             "kip848_client._ports",
             "kip848_client._chance",
             "kip848_client.config",
@@ -203,7 +203,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "kip848_client.member",
             "kip848_client.offsets",
             "kip848_client.group",
-            "kip848_client.client_assignors",
+            "kip848_client.core.client_assignors",
             "kip848_client._computing",
             "kip848_client._assignor_wire",
             "kip848_client._heartbeat_wire",
@@ -251,9 +251,9 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "kip848_client._arguments",
             "kip848_client._chance",
             "kip848_client._clock",
-            "kip848_client.assignors",
-            "kip848_client.client_assignors",
-            "kip848_client.connect",
+            "kip848_client.core.assignors",
+            "kip848_client.core.client_assignors",
+            "kip848_client.core.connect",
             "kip848_client.config",
             "kip848_client._aiokafka",
             "kip848_client._driver",
@@ -373,7 +373,7 @@ def test_imports_of_the_mock_go_down(folder: str, below: tuple[str, ...]) -> Non
 
 
 def test_the_member_core_does_not_know_the_wire() -> None:
-    for module in _sources("kip848_client.member", "kip848_client.assignors"):
+    for module in _sources("kip848_client.member", "kip848_client.core.assignors"):
         for name, line in imports_of(module):
             assert not name.startswith("kip848_client.core.wire"), f"{module.path}:{line}"
 
@@ -390,8 +390,8 @@ def test_the_coordinator_core_imports_only_the_shared_pure_layers() -> None:
         *GROUND,
         "kip848_client.core.compression",
         "kip848_client.core.wire",
-        "kip848_client.assignors",
-        "kip848_client.connect",
+        "kip848_client.core.assignors",
+        "kip848_client.core.connect",
         "kip848_client.metrics",
         "kip848_client.history",
     )

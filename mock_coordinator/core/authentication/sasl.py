@@ -27,7 +27,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Final, Protocol
 
-from kip848_client.assignors import string_set_order
+from kip848_client.core.assignors import string_set_order
 from kip848_client.core.wire._fields import Message
 from kip848_client.core.wire.messages.api_versions import ApiVersionsRequest
 from kip848_client.core.wire.messages.sasl import (

@@ -20,7 +20,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
-from kip848_client.assignors import Assignor
+from kip848_client.core.assignors import Assignor
 from kip848_client.errors import ConfigError
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.profiles import DEFAULT_PROFILE, profile_named

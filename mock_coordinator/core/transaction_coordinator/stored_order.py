@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
-from kip848_client.assignors._java_order import (
+from kip848_client.core.assignors._java_order import (
     DEFAULT_CAPACITY,
     grown,
     set_copy_capacity,

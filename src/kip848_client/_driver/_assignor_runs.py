@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
-from kip848_client.client_assignors import AssignorFailed, AssignorMetadata
+from kip848_client.core.client_assignors import AssignorFailed, AssignorMetadata
 from kip848_client.core.shown import shown, told
 
 __all__ = ["AssignorRun", "checked_metadata", "run_assignor"]

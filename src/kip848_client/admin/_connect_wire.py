@@ -1,6 +1,6 @@
 """Groups of Kafka Connect workers between an admin's terms and the wire's: pure translation.
 
-Workers and assignors exchange metadata as bytes (``kip848_client.connect``). It is parsed here if
+Workers and assignors exchange metadata as bytes (``kip848_client.core.connect``). It is parsed here if
 possible; a user's own assignor may use a format that we do not know.
 """
 
@@ -20,7 +20,7 @@ from kip848_client.admin._model import (
     WorkerState,
 )
 from kip848_client.admin._rounds import Refusal
-from kip848_client.connect import PROTOCOL_TYPE, Items, WorkerAssignment, WorkerMetadata
+from kip848_client.core.connect import PROTOCOL_TYPE, Items, WorkerAssignment, WorkerMetadata
 from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupDescribeResponse,
     ConnectGroupDescribeResponseAssignment,

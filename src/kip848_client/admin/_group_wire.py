@@ -15,7 +15,7 @@ from kip848_client.admin._model import (
     Node,
 )
 from kip848_client.admin._rounds import Refusal, refusal_if_any
-from kip848_client.connect import PROTOCOL_TYPE
+from kip848_client.core.connect import PROTOCOL_TYPE
 from kip848_client.core.types import TopicPartition
 from kip848_client.core.wire._codec import decode_at
 from kip848_client.core.wire._fields import array, data, string

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from kip848_client.client_assignors import ClientAssignor
+from kip848_client.core.client_assignors import ClientAssignor
 from kip848_client.core.shown import shown
 
 if TYPE_CHECKING:  # a consumer needs nothing of Connect
-    from kip848_client.connect import ConnectAssignor
+    from kip848_client.core.connect import ConnectAssignor
 
 __all__ = ["checked_assignors", "checked_connect_assignors"]
 

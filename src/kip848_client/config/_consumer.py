@@ -13,10 +13,10 @@ from typing import Any, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from kip848_client.client_assignors import ClientAssignor
 from kip848_client.config._assignors import checked_assignors
 from kip848_client.config._client import ClientConfig, ClientSettings, Int32, Int64, WireText
 from kip848_client.config._metrics import MetricsStore
+from kip848_client.core.client_assignors import ClientAssignor
 from kip848_client.core.shown import shown
 from kip848_client.metrics import Metrics
 

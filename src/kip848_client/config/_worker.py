@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from kip848_client.config._assignors import checked_connect_assignors
 from kip848_client.config._client import ClientConfig, ClientSettings, Int32, WireText
-from kip848_client.connect import ConnectAssignor
+from kip848_client.core.connect import ConnectAssignor
 
 __all__ = ["WorkerConfig", "WorkerOptions"]
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from kip848_client._driver._assignor_runs import AssignorRun, checked_metadata
-from kip848_client.client_assignors import (
+from kip848_client.core.client_assignors import (
     AssignorFailed,
     AssignorMetadata,
     ClientAssignor,

@@ -34,7 +34,7 @@ from kip848_client._offsets_wire import (
     fetch_request,
 )
 from kip848_client._ports import TopicView, Transport
-from kip848_client.client_assignors import PreparedGroup
+from kip848_client.core.client_assignors import PreparedGroup
 from kip848_client.core.types import GroupId, MemberId, TopicId
 from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kip848_client.error_codes import passes_in_lookup

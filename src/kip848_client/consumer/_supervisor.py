@@ -22,7 +22,6 @@ from kip848_client._driver._loop_watch import LoopWatch
 from kip848_client._driver._stepping import Stepping
 from kip848_client._driver._waits import Waits
 from kip848_client._ports import Clock
-from kip848_client.client_assignors import NewAssignment
 from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
@@ -30,6 +29,7 @@ from kip848_client.consumer._group_log import GroupLog
 from kip848_client.consumer._listener import call_listener, listener_method
 from kip848_client.consumer._requests import GroupRequests
 from kip848_client.consumer._watch import Watch
+from kip848_client.core.client_assignors import NewAssignment
 from kip848_client.core.partition_names import listed
 from kip848_client.core.types import GroupMetadata, TopicId, TopicPartition
 from kip848_client.errors import CallbackError, LocalProtocolError

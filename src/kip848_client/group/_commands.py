@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from kip848_client.client_assignors import CheckedAssignment, PreparedGroup
+from kip848_client.core.client_assignors import CheckedAssignment, PreparedGroup
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.member import AssignedPartition, AssignorNews, Command

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kip848_client._computing import ComputingRounds, ComputingSettings
-from kip848_client.client_assignors import (
+from kip848_client.core.client_assignors import (
     ASSIGNOR_FAILED,
     CheckedAssignment,
     PreparedGroup,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kip848_client.client_assignors import AssignorFailed, PreparedGroup
+from kip848_client.core.client_assignors import AssignorFailed, PreparedGroup
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import BrokerError, Kip848Error
 from kip848_client.member import Event

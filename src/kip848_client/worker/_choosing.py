@@ -8,7 +8,7 @@ from typing import Final
 
 from kip848_client._aiokafka._links import Link
 from kip848_client.config import WorkerConfig
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     ConnectProtocol,
     EagerAssignor,
     IncrementalCooperativeAssignor,

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.connect import ConnectProtocol, Led, WorkerAssignment, WorkerMetadata
+from kip848_client.core.connect import ConnectProtocol, Led, WorkerAssignment, WorkerMetadata
 from kip848_client.errors import LocalProtocolError, RemoteProtocolError, WireError
 from kip848_client.member import (
     CoordinatorFound,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kip848_client.connect import ITSELF, NO_ITEMS, ConnectorTaskId, Items, WorkerAssignment
+from kip848_client.core.connect import ITSELF, NO_ITEMS, ConnectorTaskId, Items, WorkerAssignment
 from kip848_client.worker._commands import StartItems, StopItems, WorkerCommand
 from kip848_client.worker._model import AssignedItem, Configuration
 

@@ -9,8 +9,15 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
-from kip848_client.connect import Configuration as KnownConfiguration
-from kip848_client.connect import ConnectProtocol, Leader, Led, RoundMemory, WorkerMetadata, lead
+from kip848_client.core.connect import Configuration as KnownConfiguration
+from kip848_client.core.connect import (
+    ConnectProtocol,
+    Leader,
+    Led,
+    RoundMemory,
+    WorkerMetadata,
+    lead,
+)
 from kip848_client.errors import WireError
 from kip848_client.worker._classic_messages import Joined
 from kip848_client.worker._classic_model import ClassicWorkerSettings

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from kip848_client.connect import ConnectProtocol, WorkerAssignment
 from kip848_client.core.backoff import backoff_ms
+from kip848_client.core.connect import ConnectProtocol, WorkerAssignment
 from kip848_client.core.types import Wait
 from kip848_client.errors import Kip848Error, LocalProtocolError
 from kip848_client.member import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kip848_client.connect import PROTOCOL_TYPE
+from kip848_client.core.connect import PROTOCOL_TYPE
 from kip848_client.core.types import GroupId
 from kip848_client.core.wire.messages.classic_group import (
     HeartbeatRequest,

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client._computing import ComputingRounds, ComputingSettings
-from kip848_client.client_assignors import ASSIGNOR_FAILED
-from kip848_client.connect import (
+from kip848_client.core.client_assignors import ASSIGNOR_FAILED
+from kip848_client.core.connect import (
     ITSELF,
     AssignmentMetadata,
     GroupWorker,

@@ -22,8 +22,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from kip848_client.connect import NewWorkerAssignment, RebalanceReason, WorkerAssignment
 from kip848_client.core.backoff import backoff_ms
+from kip848_client.core.connect import NewWorkerAssignment, RebalanceReason, WorkerAssignment
 from kip848_client.core.types import MemberId, Wait
 from kip848_client.errors import LocalProtocolError, WireError
 from kip848_client.member import (

@@ -17,7 +17,7 @@ from kip848_client._driver._loop_watch import LoopWatch
 from kip848_client._driver._stepping import Stepping
 from kip848_client._driver._waits import Waits
 from kip848_client._ports import Clock
-from kip848_client.connect import AssignorFailed, ConnectAssignor
+from kip848_client.core.connect import AssignorFailed, ConnectAssignor
 from kip848_client.errors import Kip848Error, LocalProtocolError
 from kip848_client.member import (
     Announce,

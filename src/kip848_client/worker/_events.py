@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kip848_client.connect import AssignorFailed
+from kip848_client.core.connect import AssignorFailed
 from kip848_client.errors import BrokerError, Kip848Error
 from kip848_client.worker._model import AssignorVersions, Configuration, PreparedWorkers
 

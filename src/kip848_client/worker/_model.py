@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kip848_client.connect import ITSELF, AssignorMetadata, GroupWorker, Items, item_name
+from kip848_client.core.connect import ITSELF, AssignorMetadata, GroupWorker, Items, item_name
 from kip848_client.member import MemberSettings
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 The member core reconciles partitions, and needs to know nothing of them but whether two are the
 same. Tasks of one generation of a connector are the partitions of one topic, by their numbers; the
-connector itself is the partition 0 of a topic of its own (``kip848_client.connect.resource_of``).
+connector itself is the partition 0 of a topic of its own (``kip848_client.core.connect.resource_of``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     ITSELF,
     ConnectorTaskId,
     Items,

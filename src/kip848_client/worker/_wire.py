@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     AssignorMetadata,
     ConnectorTaskId,
     Items,

@@ -17,7 +17,7 @@ from kip848_client._driver._membership import new_member_id
 from kip848_client._driver._parts import connection_options
 from kip848_client.config import WorkerConfig, WorkerOptions
 from kip848_client.config._client import checked_for_the_wire
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     ConnectAssignor,
     IncrementalCooperativeAssignor,
     RebalanceReason,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from kip848_client.connect import ITSELF, resource_of
+from kip848_client.core.connect import ITSELF, resource_of
 from kip848_client.core.types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     Computed,
     ConnectAssignor,
     GroupWorker,

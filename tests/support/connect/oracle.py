@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from kip848_client.connect import ConnectorTaskId, Items, WorkerAssignment, WorkerMetadata
+from kip848_client.core.connect import ConnectorTaskId, Items, WorkerAssignment, WorkerMetadata
 from tests.support.kafka_jars import (
     TOOLS_VERSION,
     KafkaUnavailableError,

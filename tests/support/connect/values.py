@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from kip848_client.connect import ConnectorTaskId, Items, WorkerAssignment, WorkerMetadata
+from kip848_client.core.connect import ConnectorTaskId, Items, WorkerAssignment, WorkerMetadata
 
 __all__ = ["assignments", "metadata", "names", "tidy_items"]
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kip848_client.assignors import (
+from kip848_client.core.assignors import (
     BUILTIN,
     NO_PARTITIONS,
     GroupSpec,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kip848_client.assignors import NO_PARTITIONS
-from kip848_client.assignors._draft import Draft, same_partitions, stored_topic_order
-from kip848_client.assignors._java_order import topic_spread
+from kip848_client.core.assignors import NO_PARTITIONS
+from kip848_client.core.assignors._draft import Draft, same_partitions, stored_topic_order
+from kip848_client.core.assignors._java_order import topic_spread
 from kip848_client.core.types import TopicId
 
 

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from kip848_client.assignors._java_order import (
+from kip848_client.core.assignors._java_order import (
     DEFAULT_CAPACITY,
     TimelineOrder,
     capacity_with,

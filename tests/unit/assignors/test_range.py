@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.assignors import (
+from kip848_client.core.assignors import (
     NO_PARTITIONS,
     AssignorError,
     GroupSpec,

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-from kip848_client.assignors import (
+from kip848_client.core.assignors import (
     BUILTIN,
     NO_PARTITIONS,
     GroupSpec,

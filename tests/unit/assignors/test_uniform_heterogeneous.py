@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.assignors._uniform_heterogeneous import _Scale
+from kip848_client.core.assignors._uniform_heterogeneous import _Scale
 from tests.unit.assignors.replay import ReplayedGroup, topic_id
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.assignors import (
+from kip848_client.core.assignors import (
     AssignorError,
     GroupSpec,
     MemberSpec,
     SubscriptionType,
     TopicMetadata,
 )
-from kip848_client.assignors._uniform_homogeneous import assign_homogeneous
+from kip848_client.core.assignors._uniform_homogeneous import assign_homogeneous
 from kip848_client.core.types import MemberId, parse_topic_id
 from tests.unit.assignors.replay import ReplayedGroup, topic_id
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client.client_assignors import (
+from kip848_client.core.client_assignors import (
     AssignorFailed,
     AssignorMetadata,
     CheckedAssignment,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client.client_assignors import (
+from kip848_client.core.client_assignors import (
     ClientAssignor,
     GroupAssignment,
     GroupMember,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kip848_client.client_assignors.streams import (
+from kip848_client.core.client_assignors.streams import (
     AssignmentError,
     MemberReason,
     StreamsAssignmentMetadata,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     ConnectorTaskId,
     ConnectProtocol,
     Items,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     ConnectorTaskId,
     GroupWorker,
     IncrementalCooperativeAssignor,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     CONFIG_MISMATCH,
     Configuration,
     ConnectorTaskId,

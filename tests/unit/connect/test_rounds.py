@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import pytest
 
-from kip848_client.connect import ConnectorTaskId, Items, RoundMemory, incremental_round
-from kip848_client.connect._balance import fill
-from kip848_client.connect._draft import backoff_ms
-from kip848_client.connect._rounds import _java_backoff_ms
+from kip848_client.core.connect import ConnectorTaskId, Items, RoundMemory, incremental_round
+from kip848_client.core.connect._balance import fill
+from kip848_client.core.connect._draft import backoff_ms
+from kip848_client.core.connect._rounds import _java_backoff_ms
 
 RECORDED: Final[list[dict[str, Any]]] = [
     json.loads(line)

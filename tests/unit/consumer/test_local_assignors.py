@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kip848_client.client_assignors import AssignorMetadata, StickyAssignor
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._assignors import LocalAssignors
+from kip848_client.core.client_assignors import AssignorMetadata, StickyAssignor
 from kip848_client.errors import ConfigError
 from kip848_client.member import OfferedAssignor
 

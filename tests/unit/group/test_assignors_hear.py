@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.client_assignors import ASSIGNOR_FAILED
+from kip848_client.core.client_assignors import ASSIGNOR_FAILED
 from kip848_client.group import (
     CallAssignors,
     CallListener,

@@ -7,7 +7,7 @@ from typing import TypeVar
 import pytest
 
 from kip848_client._computing import ComputingSettings
-from kip848_client.client_assignors import (
+from kip848_client.core.client_assignors import (
     ASSIGNOR_FAILED,
     AssignorFailed,
     CheckedAssignment,

@@ -7,7 +7,7 @@ import heapq
 import itertools
 from typing import Any, Final, TypeVar
 
-from kip848_client.connect import ITSELF, ConnectProtocol
+from kip848_client.core.connect import ITSELF, ConnectProtocol
 from kip848_client.core.types import GroupId
 from kip848_client.member import (
     CoordinatorFound,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
-from kip848_client.connect import ConnectAssignor, IncrementalCooperativeAssignor
+from kip848_client.core.connect import ConnectAssignor, IncrementalCooperativeAssignor
 from kip848_client.worker import (
     AssignorVersions,
     JoinRequested,

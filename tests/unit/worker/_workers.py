@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable
 from typing import Final, TypeVar
 
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     ITSELF,
     AssignorFailed,
     AssignorMetadata,

@@ -4,7 +4,7 @@ connect_assignors --sequence`` prints more of it)."""
 from __future__ import annotations
 
 from benchmarks.connect_sequence import FEWEST, connect, joins
-from kip848_client.connect import IncrementalCooperativeAssignor
+from kip848_client.core.connect import IncrementalCooperativeAssignor
 
 
 def test_into_an_empty_group_nothing_moves() -> None:

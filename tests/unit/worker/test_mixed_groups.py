@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.connect import ITSELF, ConnectProtocol, EagerAssignor, RebalanceReason
+from kip848_client.core.connect import ITSELF, ConnectProtocol, EagerAssignor, RebalanceReason
 from kip848_client.worker import (
     AssignedItem,
     Configuration,

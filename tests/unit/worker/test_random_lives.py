@@ -7,7 +7,11 @@ import random
 
 import pytest
 
-from kip848_client.connect import IncrementalCooperativeAssignor, RebalanceReason, SpreadAssignor
+from kip848_client.core.connect import (
+    IncrementalCooperativeAssignor,
+    RebalanceReason,
+    SpreadAssignor,
+)
 from kip848_client.member import MemberState
 from kip848_client.worker import (
     Configuration,

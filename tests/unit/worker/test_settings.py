@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.config import WorkerConfig, worker_settings
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     GroupWorker,
     IncrementalCooperativeAssignor,
     Items,

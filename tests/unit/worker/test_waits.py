@@ -11,7 +11,7 @@ import pytest
 
 from kip848_client._clock import LoopClock
 from kip848_client.config import WorkerConfig
-from kip848_client.connect import IncrementalCooperativeAssignor
+from kip848_client.core.connect import IncrementalCooperativeAssignor
 from kip848_client.core.types import GroupId, MemberId
 from kip848_client.core.wire.messages.classic_group import JoinGroupResponse
 from kip848_client.core.wire.messages.connect_group import ConnectGroupHeartbeatResponse

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from kip848_client.assignors import string_map_order
+from kip848_client.core.assignors import string_map_order
 from kip848_client.core.wire.messages.config_resources import (
     AlterConfigsRequest,
     AlterConfigsRequestAlterConfigsResource,

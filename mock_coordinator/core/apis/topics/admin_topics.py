@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kip848_client.assignors._java_order import string_set_order
+from kip848_client.core.assignors._java_order import string_set_order
 from kip848_client.core.types import ZERO_TOPIC_ID
 from kip848_client.core.wire.messages.topics import (
     CreatePartitionsRequest,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from kip848_client.assignors import Partitions
+from kip848_client.core.assignors import Partitions
 from kip848_client.core.types import TopicId
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.records.assignor_values import NO_METADATA, AssignmentMetadata

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
-from kip848_client.assignors import (
+from kip848_client.core.assignors import (
     NO_PARTITIONS,
     Assignment,
     Assignor,

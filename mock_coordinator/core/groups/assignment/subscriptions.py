@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from kip848_client.assignors import string_set_order
+from kip848_client.core.assignors import string_set_order
 from kip848_client.core.types import TopicId
 from mock_coordinator.core.groups.assignment.metadata_hash import group_hash, topic_hash
 from mock_coordinator.core.groups.assignment.regex import require_valid_regex

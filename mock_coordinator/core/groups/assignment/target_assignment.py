@@ -2,7 +2,7 @@
 
 A target is recomputed inside the heartbeat that finds the group epoch ahead of the assignment
 epoch, from any member. The input must be in Kafka's order for the result to be Kafka's; the order
-is documented in ``kip848_client.assignors``.
+is documented in ``kip848_client.core.assignors``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kip848_client.assignors import (
+from kip848_client.core.assignors import (
     NO_PARTITIONS,
     AssignorError,
     GroupSpec,

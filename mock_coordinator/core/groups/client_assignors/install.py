@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kip848_client.assignors import NO_PARTITIONS, Partitions
+from kip848_client.core.assignors import NO_PARTITIONS, Partitions
 from kip848_client.core.types import TopicId
 from kip848_client.core.wire.messages.client_assignors import (
     ConsumerGroupInstallAssignmentRequest,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kip848_client.assignors import NO_PARTITIONS, Partitions
+from kip848_client.core.assignors import NO_PARTITIONS, Partitions
 from kip848_client.core.types import STATIC_LEAVE_EPOCH, TopicId
 from kip848_client.core.wire.messages.client_assignors import (
     AssignmentTopicPartitions,

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from kip848_client.connect import PROTOCOL_TYPE
+from kip848_client.core.connect import PROTOCOL_TYPE
 from kip848_client.core.wire.messages.classic_group import (
     JoinGroupRequest,
     JoinGroupResponse,

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kip848_client.assignors import NO_PARTITIONS, Partitions
-from kip848_client.connect import (
+from kip848_client.core.assignors import NO_PARTITIONS, Partitions
+from kip848_client.core.connect import (
     ITSELF,
     ItemsError,
     connector_of,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from kip848_client.connect import OwnedItems, write_items
+from kip848_client.core.connect import OwnedItems, write_items
 from kip848_client.core.types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kip848_client.core.wire._fields import Message
 from kip848_client.core.wire.messages.connect_group import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.connect import ItemsError, OwnedItems, read_items
+from kip848_client.core.connect import ItemsError, OwnedItems, read_items
 from kip848_client.core.types import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from kip848_client.core.wire.messages.connect_group import ConnectGroupHeartbeatRequest
 from kip848_client.error_codes import ErrorCode

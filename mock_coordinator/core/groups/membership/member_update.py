@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from kip848_client.assignors import Partitions
+from kip848_client.core.assignors import Partitions
 from kip848_client.core.types import TopicId
 from mock_coordinator.core.groups.assignment.current_assignment import (
     OwnedReport,

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from kip848_client.assignors import Partitions
+from kip848_client.core.assignors import Partitions
 from kip848_client.core.wire.messages.classic_group import JoinGroupResponse
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import WireError

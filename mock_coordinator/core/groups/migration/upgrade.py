@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.assignors import NO_PARTITIONS, Partitions, string_map_order
+from kip848_client.core.assignors import NO_PARTITIONS, Partitions, string_map_order
 from kip848_client.core.wire.messages.classic_group import JoinGroupResponse, SyncGroupResponse
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import WireError

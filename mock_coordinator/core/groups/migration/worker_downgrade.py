@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kip848_client.connect import PROTOCOL_TYPE
+from kip848_client.core.connect import PROTOCOL_TYPE
 from mock_coordinator.core.groups.classic.rebalance import Rebalance
 from mock_coordinator.core.groups.membership.identity import removal_records
 from mock_coordinator.core.groups.migration.policy import allows_downgrade

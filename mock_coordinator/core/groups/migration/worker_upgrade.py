@@ -21,8 +21,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.assignors import string_map_order
-from kip848_client.connect import (
+from kip848_client.core.assignors import string_map_order
+from kip848_client.core.connect import (
     NO_ITEMS,
     PROTOCOL_TYPE,
     Items,

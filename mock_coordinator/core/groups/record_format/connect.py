@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     connector_of,
     read_items,
     resource_of,

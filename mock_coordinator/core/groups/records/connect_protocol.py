@@ -1,7 +1,7 @@
 """What workers put into the opaque bytes of the classic protocol, as a Connect group has it.
 
 Where consumers embed a ``UserData`` that only their assignor can read, the bytes of workers are
-known: versions 0 to 2 of one encoding (``kip848_client.connect``), the same that workers of the new
+known: versions 0 to 2 of one encoding (``kip848_client.core.connect``), the same that workers of the new
 protocol use. So the coordinator translates, and nothing is said in version -1.
 
 Two things are different in classic rounds. A worker is not told what it has but what to begin and
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     ITSELF,
     NO_ITEMS,
     ConnectorTaskId,

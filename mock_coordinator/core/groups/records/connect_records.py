@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from kip848_client.assignors import NO_PARTITIONS, Partitions
+from kip848_client.core.assignors import NO_PARTITIONS, Partitions
 from mock_coordinator.core.groups.records.state_records import (
     CurrentMemberAssignment,
     GroupEpochMetadata,

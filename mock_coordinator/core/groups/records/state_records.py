@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar, Final, TypeAlias
 
-from kip848_client.assignors import Partitions
+from kip848_client.core.assignors import Partitions
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
 from mock_coordinator.core.groups.records.assignor_values import (
     NO_METADATA,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kip848_client.connect import PROTOCOL_TYPE
+from kip848_client.core.connect import PROTOCOL_TYPE
 from kip848_client.core.wire.messages.classic_group import (
     HeartbeatRequest,
     HeartbeatResponse,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kip848_client.connect import write_items
+from kip848_client.core.connect import write_items
 from kip848_client.core.types import TopicId
 from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupDescribeRequest,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from kip848_client.assignors import string_set_order
+from kip848_client.core.assignors import string_set_order
 from kip848_client.core.types import TopicId
 from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupDescribeRequest,

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from kip848_client.assignors._java_order import string_set_order
+from kip848_client.core.assignors._java_order import string_set_order
 from kip848_client.core.wire.messages.groups import (
     DeleteGroupsRequest,
     ListGroupsRequest,

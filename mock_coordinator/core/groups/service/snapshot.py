@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from kip848_client.assignors import NO_PARTITIONS, Partitions
-from kip848_client.connect import connector_of
+from kip848_client.core.assignors import NO_PARTITIONS, Partitions
+from kip848_client.core.connect import connector_of
 from kip848_client.core.types import TopicId, TopicPartition, format_topic_id
 from mock_coordinator.core.groups.assignment.target_assignment import assignor_of_target
 from mock_coordinator.core.groups.classic.snapshot import ClassicSnapshot, take_classic_snapshot

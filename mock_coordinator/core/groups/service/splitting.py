@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
-from kip848_client.assignors._java_order import DEFAULT_CAPACITY, string_hash, table_order
+from kip848_client.core.assignors._java_order import DEFAULT_CAPACITY, string_hash, table_order
 from kip848_client.core.wire._fields import Message
 from kip848_client.core.wire.messages.connect_group import ConnectGroupDescribeRequest
 from kip848_client.core.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest

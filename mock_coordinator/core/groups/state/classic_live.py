@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from kip848_client.assignors import string_map_order
+from kip848_client.core.assignors import string_map_order
 from mock_coordinator.core.groups.records.consumer_protocol import subscribed_topics
 from mock_coordinator.core.groups.records.state_records import (
     ClassicGeneration,

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, Final
 
-from kip848_client.assignors import NO_PARTITIONS, Partitions
-from kip848_client.connect import ITSELF, connector_of
+from kip848_client.core.assignors import NO_PARTITIONS, Partitions
+from kip848_client.core.connect import ITSELF, connector_of
 from kip848_client.core.types import TopicId
 from mock_coordinator.core.groups.records.connect_records import (
     CONNECT_RECORDS,

@@ -12,7 +12,7 @@ writers: how many members subscribe to a topic, the votes for an assignor. *Tran
 one look at the topics at the next heartbeat.
 
 ``order`` and ``vote_order`` mirror Kafka's hash tables, because the order of members decides
-targets (see ``kip848_client.assignors``). They follow every put that a record causes.
+targets (see ``kip848_client.core.assignors``). They follow every put that a record causes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from kip848_client.assignors import Partitions, SubscriptionType, TimelineOrder, subscription_type
+from kip848_client.core.assignors import (
+    Partitions,
+    SubscriptionType,
+    TimelineOrder,
+    subscription_type,
+)
 from mock_coordinator.core.groups.records.state_records import (
     CONSUMER_RECORDS,
     ClassicMemberMetadata,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Final, Generic, TypeVar
 
-from kip848_client.assignors import BUILTIN, Assignor
+from kip848_client.core.assignors import BUILTIN, Assignor
 from kip848_client.core.wire._fields import Message
 from kip848_client.errors import ConfigError
 from mock_coordinator.core.groups.records.state_records import StateRecord

@@ -22,7 +22,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import ClassVar, Final, TypeVar
 
-from kip848_client.assignors import NO_PARTITIONS, Partitions
+from kip848_client.core.assignors import NO_PARTITIONS, Partitions
 from kip848_client.core.types import TopicId
 from mock_coordinator.core.groups.records.assignor_values import NO_METADATA, AssignmentMetadata
 from mock_coordinator.core.groups.records.member_state import MemberState

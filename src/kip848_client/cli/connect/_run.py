@@ -23,7 +23,7 @@ from kip848_client.cli.connect._story import (
     Scene,
 )
 from kip848_client.cli.connect._tally import Tally, Verdict
-from kip848_client.connect import ITSELF, item_name
+from kip848_client.core.connect import ITSELF, item_name
 from kip848_client.errors import Kip848Error
 
 __all__ = ["play"]

@@ -14,7 +14,7 @@ from typing import Any
 
 from kip848_client.cli._children import farewell, say
 from kip848_client.cli.connect._story import CONNECTORS
-from kip848_client.connect import IncrementalCooperativeAssignor
+from kip848_client.core.connect import IncrementalCooperativeAssignor
 from kip848_client.errors import Kip848Error
 from kip848_client.worker import AssignedItem, Worker
 

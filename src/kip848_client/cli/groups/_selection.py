@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kip848_client.admin import Admin, GroupDescription, GroupListing
-from kip848_client.connect import PROTOCOL_TYPE
+from kip848_client.core.connect import PROTOCOL_TYPE
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
 

@@ -9,7 +9,13 @@ from typing import Any, Final
 
 import pytest
 
-from kip848_client.assignors import Assignment, Assignor, AssignorError, GroupSpec, TopicMetadata
+from kip848_client.core.assignors import (
+    Assignment,
+    Assignor,
+    AssignorError,
+    GroupSpec,
+    TopicMetadata,
+)
 from kip848_client.core.types import TopicId, parse_topic_id
 from kip848_client.core.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,

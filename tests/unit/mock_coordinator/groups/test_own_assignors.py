@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client.assignors import (
+from kip848_client.core.assignors import (
     NO_PARTITIONS,
     Assignment,
     Assignor,

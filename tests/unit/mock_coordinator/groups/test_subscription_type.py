@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.assignors import SubscriptionType
+from kip848_client.core.assignors import SubscriptionType
 from mock_coordinator.core.groups.records.state_records import (
     CurrentAssignment,
     MemberSubscription,

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kip848_client.connect import ITSELF, resource_of
+from kip848_client.core.connect import ITSELF, resource_of
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
 from mock_coordinator.core.groups.records.assignor_values import AssignmentMetadata, ClientAssignor
 from mock_coordinator.core.groups.records.connect_records import (

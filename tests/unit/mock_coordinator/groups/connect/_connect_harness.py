@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     ITSELF,
     connector_of,
     parts_of,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client.connect import ITSELF
+from kip848_client.core.connect import ITSELF
 from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupDescribeRequest,
     ConnectGroupDescribeResponseDescribedGroup,

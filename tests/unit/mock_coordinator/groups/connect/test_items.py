@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kip848_client.connect import (
+from kip848_client.core.connect import (
     ITSELF,
     ItemsError,
     connector_of,

@@ -9,7 +9,7 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
-from kip848_client.connect import ITSELF, resource_of, write_items
+from kip848_client.core.connect import ITSELF, resource_of, write_items
 from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
     ConnectGroupHeartbeatResponse,

@@ -25,9 +25,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from struct import unpack
 from typing import Final
 
-from kip848_client.assignors._draft import Draft
-from kip848_client.assignors._java_order import table_size_for
-from kip848_client.assignors._spec import (
+from kip848_client.core.assignors._draft import Draft
+from kip848_client.core.assignors._java_order import table_size_for
+from kip848_client.core.assignors._spec import (
     NO_PARTITIONS,
     Assignment,
     AssignorError,

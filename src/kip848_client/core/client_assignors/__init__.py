@@ -7,13 +7,13 @@ text can use them (docs/reference/draft-protocols.md).
 
 from __future__ import annotations
 
-from kip848_client.client_assignors import streams
-from kip848_client.client_assignors._checked import (
+from kip848_client.core.client_assignors import streams
+from kip848_client.core.client_assignors._checked import (
     CheckedAssignment,
     MemberRow,
     checked_assignment,
 )
-from kip848_client.client_assignors._model import (
+from kip848_client.core.client_assignors._model import (
     ASSIGNOR_FAILED,
     AssignorFailed,
     AssignorMetadata,
@@ -25,8 +25,8 @@ from kip848_client.client_assignors._model import (
     NewAssignment,
     PreparedGroup,
 )
-from kip848_client.client_assignors._rack_aware import RackAwareAssignor
-from kip848_client.client_assignors._sticky import StickyAssignor
+from kip848_client.core.client_assignors._rack_aware import RackAwareAssignor
+from kip848_client.core.client_assignors._sticky import StickyAssignor
 
 __all__ = [
     "ASSIGNOR_FAILED",

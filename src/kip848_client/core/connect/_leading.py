@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kip848_client.connect._eager import eager_round
-from kip848_client.connect._encoding import CONFIG_MISMATCH, WorkerAssignment, WorkerMetadata
-from kip848_client.connect._items import NO_ITEMS, Items
-from kip848_client.connect._protocols import ConnectProtocol
-from kip848_client.connect._rounds import RoundMemory, incremental_round
+from kip848_client.core.connect._eager import eager_round
+from kip848_client.core.connect._encoding import CONFIG_MISMATCH, WorkerAssignment, WorkerMetadata
+from kip848_client.core.connect._items import NO_ITEMS, Items
+from kip848_client.core.connect._protocols import ConnectProtocol
+from kip848_client.core.connect._rounds import RoundMemory, incremental_round
 from kip848_client.errors import WireError
 
 __all__ = ["Configuration", "Leader", "Led", "lead"]

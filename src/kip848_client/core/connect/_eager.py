@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import cycle
 
-from kip848_client.assignors._java_order import utf16_key
-from kip848_client.client_assignors import AssignorMetadata
-from kip848_client.connect._item_sets import as_set
-from kip848_client.connect._items import ConnectorTaskId, Items, items_of
-from kip848_client.connect._model import (
+from kip848_client.core.assignors._java_order import utf16_key
+from kip848_client.core.client_assignors import AssignorMetadata
+from kip848_client.core.connect._item_sets import as_set
+from kip848_client.core.connect._items import ConnectorTaskId, Items, items_of
+from kip848_client.core.connect._model import (
     Computed,
     NewWorkerAssignment,
     TargetAssignment,
     WorkerGroup,
 )
-from kip848_client.connect._protocols import ConnectProtocol
+from kip848_client.core.connect._protocols import ConnectProtocol
 
 __all__ = ["EagerAssignor", "eager_round"]
 

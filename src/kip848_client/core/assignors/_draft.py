@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kip848_client.assignors._java_order import (
+from kip848_client.core.assignors._java_order import (
     DEFAULT_CAPACITY,
     bucket_order,
     capacity_with,
@@ -22,7 +22,7 @@ from kip848_client.assignors._java_order import (
     table_size_for,
     topic_spread,
 )
-from kip848_client.assignors._spec import Partitions
+from kip848_client.core.assignors._spec import Partitions
 from kip848_client.core.types import TopicId
 
 __all__ = ["Draft", "same_partitions", "stored_topic_order"]

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kip848_client.connect._balance import deal, fill, head, stop, surplus
-from kip848_client.connect._item_sets import NOTHING, ItemSet
-from kip848_client.connect._items import ConnectorTaskId, Items
+from kip848_client.core.connect._balance import deal, fill, head, stop, surplus
+from kip848_client.core.connect._item_sets import NOTHING, ItemSet
+from kip848_client.core.connect._items import ConnectorTaskId, Items
 
 __all__ = ["NOT_WAITING", "Draft", "Waiting", "backoff_ms"]
 

@@ -12,10 +12,10 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from typing import ClassVar
 
-from kip848_client.assignors._java_order import utf16_key
-from kip848_client.connect._draft import Draft
-from kip848_client.connect._incremental import IncrementalCooperativeAssignor
-from kip848_client.connect._items import ConnectorTaskId
+from kip848_client.core.assignors._java_order import utf16_key
+from kip848_client.core.connect._draft import Draft
+from kip848_client.core.connect._incremental import IncrementalCooperativeAssignor
+from kip848_client.core.connect._items import ConnectorTaskId
 
 __all__ = ["SpreadAssignor"]
 

@@ -3,16 +3,16 @@ that share connectors and tasks among them."""
 
 from __future__ import annotations
 
-from kip848_client.client_assignors import AssignorFailed, AssignorMetadata
-from kip848_client.connect._checked import DATA_MAX, checked_target, computed_target
-from kip848_client.connect._eager import EagerAssignor, eager_round
-from kip848_client.connect._encoding import CONFIG_MISMATCH, WorkerAssignment, WorkerMetadata
-from kip848_client.connect._incremental import (
+from kip848_client.core.client_assignors import AssignorFailed, AssignorMetadata
+from kip848_client.core.connect._checked import DATA_MAX, checked_target, computed_target
+from kip848_client.core.connect._eager import EagerAssignor, eager_round
+from kip848_client.core.connect._encoding import CONFIG_MISMATCH, WorkerAssignment, WorkerMetadata
+from kip848_client.core.connect._incremental import (
     IncrementalCooperativeAssignor,
     IncrementalMemory,
     ReturningWorker,
 )
-from kip848_client.connect._items import (
+from kip848_client.core.connect._items import (
     ITSELF,
     NO_ITEMS,
     ConnectorTaskId,
@@ -20,8 +20,8 @@ from kip848_client.connect._items import (
     item_name,
     items_of,
 )
-from kip848_client.connect._leading import Configuration, Leader, Led, lead
-from kip848_client.connect._model import (
+from kip848_client.core.connect._leading import Configuration, Leader, Led, lead
+from kip848_client.core.connect._model import (
     AssignmentMetadata,
     Computed,
     ConnectAssignor,
@@ -31,8 +31,8 @@ from kip848_client.connect._model import (
     WorkerGroup,
     group_worker,
 )
-from kip848_client.connect._protocols import PROTOCOL_TYPE, ConnectProtocol, RebalanceReason
-from kip848_client.connect._resources import (
+from kip848_client.core.connect._protocols import PROTOCOL_TYPE, ConnectProtocol, RebalanceReason
+from kip848_client.core.connect._resources import (
     ItemsError,
     OwnedItems,
     connector_of,
@@ -42,8 +42,8 @@ from kip848_client.connect._resources import (
     taken_once,
     write_items,
 )
-from kip848_client.connect._rounds import Round, RoundMemory, WorkerRound, incremental_round
-from kip848_client.connect._spread import SpreadAssignor
+from kip848_client.core.connect._rounds import Round, RoundMemory, WorkerRound, incremental_round
+from kip848_client.core.connect._spread import SpreadAssignor
 
 __all__ = [
     "CONFIG_MISMATCH",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.client_assignors._model import AssignorMetadata, NewAssignment
+from kip848_client.core.client_assignors._model import AssignorMetadata, NewAssignment
 
 __all__ = ["ShippedAssignor"]
 

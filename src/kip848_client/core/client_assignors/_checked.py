@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from kip848_client.client_assignors._model import (
+from kip848_client.core.client_assignors._model import (
     AssignorFailed,
     GroupAssignment,
     GroupMember,

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kip848_client.assignors._spec import (
+from kip848_client.core.assignors._spec import (
     Assignment,
     Assignor,
     GroupSpec,
     SubscriptionType,
     TopicMetadata,
 )
-from kip848_client.assignors._uniform_heterogeneous import assign_heterogeneous
-from kip848_client.assignors._uniform_homogeneous import assign_homogeneous
+from kip848_client.core.assignors._uniform_heterogeneous import assign_heterogeneous
+from kip848_client.core.assignors._uniform_homogeneous import assign_homogeneous
 from kip848_client.core.types import TopicId
 
 __all__ = ["UniformAssignor"]

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from kip848_client.client_assignors import AssignorMetadata
-from kip848_client.connect._encoding import WorkerMetadata
-from kip848_client.connect._items import NO_ITEMS, Items
+from kip848_client.core.client_assignors import AssignorMetadata
+from kip848_client.core.connect._encoding import WorkerMetadata
+from kip848_client.core.connect._items import NO_ITEMS, Items
 from kip848_client.errors import WireError
 
 __all__ = [

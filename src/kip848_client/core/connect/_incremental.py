@@ -25,18 +25,18 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar, Final
 
-from kip848_client.assignors import string_map_order
-from kip848_client.client_assignors import AssignorMetadata
-from kip848_client.connect._draft import NOT_WAITING, Draft, Waiting, backoff_ms
-from kip848_client.connect._item_sets import NOTHING, ItemSet, all_of, as_set, repeated
-from kip848_client.connect._items import Items, items_of
-from kip848_client.connect._model import (
+from kip848_client.core.assignors import string_map_order
+from kip848_client.core.client_assignors import AssignorMetadata
+from kip848_client.core.connect._draft import NOT_WAITING, Draft, Waiting, backoff_ms
+from kip848_client.core.connect._item_sets import NOTHING, ItemSet, all_of, as_set, repeated
+from kip848_client.core.connect._items import Items, items_of
+from kip848_client.core.connect._model import (
     Computed,
     NewWorkerAssignment,
     TargetAssignment,
     WorkerGroup,
 )
-from kip848_client.connect._protocols import ConnectProtocol
+from kip848_client.core.connect._protocols import ConnectProtocol
 
 __all__ = ["IncrementalCooperativeAssignor", "IncrementalMemory", "ReturningWorker"]
 

@@ -14,15 +14,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from kip848_client.assignors._draft import same_partitions, stored_topic_order
-from kip848_client.assignors._java_order import (
+from kip848_client.core.assignors._draft import same_partitions, stored_topic_order
+from kip848_client.core.assignors._java_order import (
     TimelineOrder,
     member_order,
     partition_order,
     string_map_order,
     string_set_order,
 )
-from kip848_client.assignors._spec import (
+from kip848_client.core.assignors._spec import (
     NO_PARTITIONS,
     Assignment,
     Assignor,
@@ -33,13 +33,13 @@ from kip848_client.assignors._spec import (
     SubscriptionType,
     TopicMetadata,
 )
-from kip848_client.assignors.range import RangeAssignor
-from kip848_client.assignors.selection import (
+from kip848_client.core.assignors.range import RangeAssignor
+from kip848_client.core.assignors.selection import (
     described_assignor,
     elect_assignor,
     subscription_type,
 )
-from kip848_client.assignors.uniform import UniformAssignor
+from kip848_client.core.assignors.uniform import UniformAssignor
 
 __all__ = [
     "BUILTIN",

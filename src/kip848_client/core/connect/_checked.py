@@ -8,9 +8,9 @@ import inspect
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, cast
 
-from kip848_client.client_assignors import AssignorFailed
-from kip848_client.connect._items import ITSELF, ConnectorTaskId, Items, item_name
-from kip848_client.connect._model import (
+from kip848_client.core.client_assignors import AssignorFailed
+from kip848_client.core.connect._items import ITSELF, ConnectorTaskId, Items, item_name
+from kip848_client.core.connect._model import (
     AssignmentMetadata,
     Computed,
     ConnectAssignor,

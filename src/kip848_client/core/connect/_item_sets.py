@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.assignors._java_order import utf16_key
-from kip848_client.connect._items import ConnectorTaskId, Items
+from kip848_client.core.assignors._java_order import utf16_key
+from kip848_client.core.connect._items import ConnectorTaskId, Items
 
 __all__ = ["NOTHING", "ItemSet", "all_of", "as_set", "repeated"]
 

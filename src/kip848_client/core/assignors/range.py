@@ -11,9 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kip848_client.assignors._draft import same_partitions
-from kip848_client.assignors._java_order import table_order, table_size_for, topic_spread, utf16_key
-from kip848_client.assignors._spec import (
+from kip848_client.core.assignors._draft import same_partitions
+from kip848_client.core.assignors._java_order import (
+    table_order,
+    table_size_for,
+    topic_spread,
+    utf16_key,
+)
+from kip848_client.core.assignors._spec import (
     Assignment,
     Assignor,
     AssignorError,

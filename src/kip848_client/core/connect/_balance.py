@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import TypeVar
 
-from kip848_client.assignors._java_order import utf16_key
+from kip848_client.core.assignors._java_order import utf16_key
 
 __all__ = ["deal", "fill", "head", "stop", "surplus"]
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from kip848_client.assignors._java_order import (
+from kip848_client.core.assignors._java_order import (
     bucket_order,
     map_copy_capacity,
     string_spread,
     table_order,
 )
-from kip848_client.assignors._spec import SubscriptionType
+from kip848_client.core.assignors._spec import SubscriptionType
 
 __all__ = ["described_assignor", "elect_assignor", "subscription_type"]
 

@@ -37,8 +37,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kip848_client.assignors import string_set_order
-from kip848_client.connect._items import ITSELF, NO_ITEMS, ConnectorTaskId, Items
+from kip848_client.core.assignors import string_set_order
+from kip848_client.core.connect._items import ITSELF, NO_ITEMS, ConnectorTaskId, Items
 from kip848_client.errors import WireError
 
 __all__ = ["CONFIG_MISMATCH", "WorkerAssignment", "WorkerMetadata"]

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kip848_client.assignors import (
+from kip848_client.core.assignors import (
     GroupSpec,
     MemberSpec,
     SubscriptionType,
     TopicMetadata,
     UniformAssignor,
 )
-from kip848_client.client_assignors._model import (
+from kip848_client.core.client_assignors._model import (
     GroupAssignment,
     GroupMember,
     GroupTopic,
     MemberAssignment,
 )
-from kip848_client.client_assignors._shipped import ShippedAssignor
+from kip848_client.core.client_assignors._shipped import ShippedAssignor
 from kip848_client.core.types import MemberId, TopicId, TopicPartition
 
 __all__ = ["StickyAssignor"]

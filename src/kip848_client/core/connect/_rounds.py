@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.assignors import string_map_order, string_set_order
-from kip848_client.assignors._java_order import set_copy_capacity, string_hash, table_order
-from kip848_client.connect._draft import NOT_WAITING, Draft, Waiting
-from kip848_client.connect._item_sets import NOTHING, ItemSet, all_of, as_set, repeated
-from kip848_client.connect._items import NO_ITEMS, ConnectorTaskId, Items, items_of
+from kip848_client.core.assignors import string_map_order, string_set_order
+from kip848_client.core.assignors._java_order import set_copy_capacity, string_hash, table_order
+from kip848_client.core.connect._draft import NOT_WAITING, Draft, Waiting
+from kip848_client.core.connect._item_sets import NOTHING, ItemSet, all_of, as_set, repeated
+from kip848_client.core.connect._items import NO_ITEMS, ConnectorTaskId, Items, items_of
 
 __all__ = ["Round", "RoundMemory", "WorkerRound", "incremental_round"]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kip848_client.client_assignors._model import (
+from kip848_client.core.client_assignors._model import (
     GroupAssignment,
     GroupMember,
     GroupTopic,
     MemberAssignment,
 )
-from kip848_client.client_assignors._shipped import ShippedAssignor
+from kip848_client.core.client_assignors._shipped import ShippedAssignor
 from kip848_client.core.types import TopicPartition
 
 __all__ = ["RackAwareAssignor"]

@@ -20,15 +20,15 @@ from collections.abc import Mapping
 from itertools import groupby
 from operator import itemgetter
 
-from kip848_client.assignors._draft import Draft, stored_topic_order
-from kip848_client.assignors._java_order import (
+from kip848_client.core.assignors._draft import Draft, stored_topic_order
+from kip848_client.core.assignors._java_order import (
     DEFAULT_CAPACITY,
     partition_order,
     set_copy_capacity,
     table_order,
     topic_spread,
 )
-from kip848_client.assignors._spec import (
+from kip848_client.core.assignors._spec import (
     NO_PARTITIONS,
     Assignment,
     AssignorError,

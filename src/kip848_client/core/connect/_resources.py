@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from kip848_client.connect._items import ITSELF, item_name
+from kip848_client.core.connect._items import ITSELF, item_name
 from kip848_client.core.types import TopicId
 from kip848_client.core.wire.messages.connect_group import ConnectGroupItems
 
