@@ -24,9 +24,8 @@ from typing import Any, Final
 
 from benchmarks.bench_coordinator import InProcessCore
 from benchmarks.timing import machine, say, table
-from kip848_client._heartbeat_wire import heartbeat_outcome, heartbeat_request
-from kip848_client.core.types import GroupId, MemberId
-from kip848_client.member import (
+from kip848_client.core.group_wire.heartbeat import heartbeat_outcome, heartbeat_request
+from kip848_client.core.member import (
     Command,
     CoordinatorFound,
     Event,
@@ -48,6 +47,7 @@ from kip848_client.member import (
     TimerFired,
     TopicsResolved,
 )
+from kip848_client.core.types import GroupId, MemberId
 
 __all__ = ["main"]
 

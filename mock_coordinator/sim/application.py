@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
-from kip848_client.core.types import TopicIdPartition, TopicPartition
-from kip848_client.group import (
+from kip848_client.core.group import (
     AssignPartitions,
     CallListener,
     ListenerMethod,
     ListenerReturned,
 )
-from kip848_client.member import AssignedPartition, MemberState, Polled, PollEnded
-from kip848_client.offsets import CommitAsked, CommitKind, CommittableOffset, OffsetTracker
+from kip848_client.core.member import AssignedPartition, MemberState, Polled, PollEnded
+from kip848_client.core.offsets import CommitAsked, CommitKind, CommittableOffset, OffsetTracker
+from kip848_client.core.types import TopicIdPartition, TopicPartition
 from mock_coordinator.sim.context import SimContext
 from mock_coordinator.sim.group_requests import Sender
 from mock_coordinator.sim.holding import Holding

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kip848_client.core.offsets import CommittableOffset
 from kip848_client.core.types import TopicIdPartition, TopicPartition
 from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from kip848_client.offsets import CommittableOffset
 from mock_coordinator.core.groups.records.state_records import (
     CurrentMemberAssignment,
     MemberMetadata,

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from kip848_client.core.member import LossReason
 from kip848_client.core.wire import decode, encode, request_api
 from kip848_client.core.wire.registry import APIS
-from kip848_client.member import LossReason
 from mock_coordinator.sim.kernel import Kernel, Timer
 from mock_coordinator.sim.network import Connection, Network, Packet
 

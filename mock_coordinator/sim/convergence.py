@@ -16,8 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from kip848_client.core.member import MemberState
 from kip848_client.core.types import TopicIdPartition
-from kip848_client.member import MemberState
 from mock_coordinator.core.groups import MemberState as RecordedState
 from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.sim.context import SimContext

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.member import EXTRA_HEARTBEATS_MAX
+from kip848_client.core.member import EXTRA_HEARTBEATS_MAX
 from mock_coordinator.sim.invariants import MemberView, Violation
 from mock_coordinator.sim.probes import Probes
 

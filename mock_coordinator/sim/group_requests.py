@@ -7,21 +7,16 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any, Final, Protocol
 
-from kip848_client._heartbeat_wire import heartbeat_outcome, heartbeat_request
-from kip848_client._offsets_wire import (
+from kip848_client.core.group import CommittedAnswered, CommittedLost, FetchCommitted, Input
+from kip848_client.core.group_wire.heartbeat import heartbeat_outcome, heartbeat_request
+from kip848_client.core.group_wire.offsets import (
     TopicTable,
     commit_request,
     commit_results,
     committed_offsets,
     fetch_request,
 )
-from kip848_client.core.types import MemberId, TopicId, TopicPartition
-from kip848_client.core.wire import request_api
-from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
-from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from kip848_client.error_codes import ErrorCode
-from kip848_client.group import CommittedAnswered, CommittedLost, FetchCommitted, Input
-from kip848_client.member import (
+from kip848_client.core.member import (
     Assignment,
     CoordinatorFound,
     CoordinatorLookupFailed,
@@ -35,7 +30,12 @@ from kip848_client.member import (
     SendHeartbeat,
     TopicsResolved,
 )
-from kip848_client.offsets import CommitAnswered, CommitLost, SendCommit
+from kip848_client.core.offsets import CommitAnswered, CommitLost, SendCommit
+from kip848_client.core.types import MemberId, TopicId, TopicPartition
+from kip848_client.core.wire import request_api
+from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
+from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.sim.checkers import Tag, subscription_of
 from mock_coordinator.sim.client_connection import Answer, ClientConnection
 from mock_coordinator.sim.context import GroupWorld

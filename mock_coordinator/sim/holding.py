@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kip848_client.core.types import TopicIdPartition, TopicPartition
-from kip848_client.group import (
+from kip848_client.core.group import (
     ApplicationDone,
     AssignPartitions,
     AwaitApplication,
@@ -16,8 +15,9 @@ from kip848_client.group import (
     CommittedFound,
     StartFetching,
 )
-from kip848_client.member import AssignedPartition
-from kip848_client.offsets import OffsetTracker
+from kip848_client.core.member import AssignedPartition
+from kip848_client.core.offsets import OffsetTracker
+from kip848_client.core.types import TopicIdPartition, TopicPartition
 from mock_coordinator.sim.group_requests import Sender
 from mock_coordinator.sim.member_records import MemberRecords
 from mock_coordinator.sim.node_requests import Wires

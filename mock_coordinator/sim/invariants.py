@@ -33,10 +33,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from kip848_client.core.member import MemberState
+from kip848_client.core.offsets import CommittableOffset
 from kip848_client.core.types import STATIC_LEAVE_EPOCH, GroupId, TopicIdPartition, TopicPartition
 from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
-from kip848_client.member import MemberState
-from kip848_client.offsets import CommittableOffset
 from mock_coordinator.core.groups.records.state_records import (
     CurrentMemberAssignment,
     GroupEpochMetadata,

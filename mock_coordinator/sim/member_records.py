@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Final
 
+from kip848_client.core.member import AssignedPartition
+from kip848_client.core.offsets import CommittableOffset, OffsetTracker
 from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.fetching import (
@@ -30,8 +32,6 @@ from kip848_client.fetching import (
     StoredOffset,
     TroubleTold,
 )
-from kip848_client.member import AssignedPartition
-from kip848_client.offsets import CommittableOffset, OffsetTracker
 from mock_coordinator.sim.context import GroupWorld
 from mock_coordinator.sim.fetching.driver import FetchDriver
 from mock_coordinator.sim.fetching.reader import RecordReader

@@ -1,6 +1,6 @@
 """Drives one ``GroupCore`` in virtual time: what it asks for is performed, nothing is decided.
 
-This is a driver as ``kip848_client.group`` describes it, with nothing real around it: the loop is
+This is a driver as ``kip848_client.core.group`` describes it, with nothing real around it: the loop is
 the kernel, the transport a simulated network, the application a ``Party``.
 """
 
@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kip848_client.core.backoff import backoff_ms
-from kip848_client.core.types import MemberId, TopicPartition
-from kip848_client.group import (
+from kip848_client.core.group import (
     AssignPartitions,
     AutomaticCommitFailed,
     AutomaticCommitsRecovered,
@@ -28,8 +27,7 @@ from kip848_client.group import (
     PollWanted,
     StartFetching,
 )
-from kip848_client.history import Role
-from kip848_client.member import (
+from kip848_client.core.member import (
     Announce,
     AssignedPartition,
     CoordinatorRecovered,
@@ -46,13 +44,15 @@ from kip848_client.member import (
     SendHeartbeat,
     TimerFired,
 )
-from kip848_client.offsets import (
+from kip848_client.core.offsets import (
     CommitDone,
     CommitterCore,
     CommitterSettings,
     OffsetTracker,
     SendCommit,
 )
+from kip848_client.core.types import MemberId, TopicPartition
+from kip848_client.history import Role
 from kip848_client.recording import Who, event_of
 from kip848_client.watching import Chronicle
 from mock_coordinator.sim.group_requests import GroupRequests, Sender

@@ -17,7 +17,7 @@ from kip848_client.cluster import (
     metadata_request,
     questions_of,
 )
-from kip848_client.member import LossReason
+from kip848_client.core.member import LossReason
 from mock_coordinator.sim.client_connection import Answer, ClientConnection
 from mock_coordinator.sim.kernel import Kernel
 from mock_coordinator.sim.network import Network

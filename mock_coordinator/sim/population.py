@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kip848_client.core.member import LeaveMode
 from kip848_client.core.types import GroupId
-from kip848_client.member import LeaveMode
 from mock_coordinator.sim.context import SimContext
 from mock_coordinator.sim.process import MemberPlan, MemberProcess
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from kip848_client.core.types import GroupId, MemberId, TopicIdPartition
-from kip848_client.group import Input
-from kip848_client.member import (
+from kip848_client.core.group import Input
+from kip848_client.core.member import (
     LeaveMode,
     LeaveRequested,
     MemberCore,
     MemberState,
     Subscribed,
 )
-from kip848_client.offsets import OffsetTracker
+from kip848_client.core.offsets import OffsetTracker
+from kip848_client.core.types import GroupId, MemberId, TopicIdPartition
 from mock_coordinator.sim.application import Application
 from mock_coordinator.sim.context import SimContext, server_name, wires_of
 from mock_coordinator.sim.membership import MemberConfig, Membership

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from kip848_client.core.member import LeaveMode
 from kip848_client.core.types import GroupId
-from kip848_client.member import LeaveMode
 from mock_coordinator.sim.context import SimContext
 from mock_coordinator.sim.occasions import Occasions
 from mock_coordinator.sim.operator import Operator

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.member import EXTRA_INTERVALS
+from kip848_client.core.member import EXTRA_INTERVALS
 from mock_coordinator.core.profiles import profile_named
 from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.sim.broker_actor import BrokerActor

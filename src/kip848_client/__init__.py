@@ -57,8 +57,8 @@ if TYPE_CHECKING:
         Record,
         RecordBatchView,
     )
+    from kip848_client.core.member import LeaveMode, MemberState
     from kip848_client.exactly_once._processor import ExactlyOnceProcessor, ProducerRecord
-    from kip848_client.member import LeaveMode, MemberState
     from kip848_client.metrics import Metrics
     from kip848_client.producer import Producer, RecordMetadata, Transaction
     from kip848_client.watching import ConsumerHealth, MembershipEvent
@@ -127,8 +127,8 @@ _LAZY: Final = {
     "EventStream": "kip848_client.consumer",
     "ExactlyOnceProcessor": "kip848_client.exactly_once._processor",
     "GroupMetadata": "kip848_client.consumer",
-    "LeaveMode": "kip848_client.member",
-    "MemberState": "kip848_client.member",
+    "LeaveMode": "kip848_client.core.member",
+    "MemberState": "kip848_client.core.member",
     "MemberView": "kip848_client.consumer",
     "MembershipEvent": "kip848_client.watching",
     "Metrics": "kip848_client.metrics",

@@ -16,13 +16,13 @@ import pytest
 
 from kip848_client import Consumer
 from kip848_client.core.connect import IncrementalCooperativeAssignor, SpreadAssignor
+from kip848_client.core.member import MemberState
 from kip848_client.core.wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsRequestListOffsetsPartition,
     ListOffsetsRequestListOffsetsTopic,
 )
 from kip848_client.errors import ConfigError, ProtocolUnsupported
-from kip848_client.member import MemberState
 from kip848_client.worker import AssignedItem, ConnectorTasks, Worker
 from mock_coordinator import MockBroker
 from tests.support.connect_worker import JavaConnectWorker

@@ -19,8 +19,8 @@ from kip848_client.core.connect import (
     RebalanceReason,
     WorkerGroup,
 )
+from kip848_client.core.member import MemberState
 from kip848_client.errors import ConfigError, LocalProtocolError, ProtocolUnsupported
-from kip848_client.member import MemberState
 from kip848_client.worker import AssignedItem, ConnectorTasks, Worker
 from mock_coordinator import Fault, Match, MockBroker
 from mock_coordinator.core.faults import Drop, Moment

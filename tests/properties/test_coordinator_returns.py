@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kip848_client.core.types import MemberId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.member import (
+from kip848_client.core.member import (
     Command,
     CoordinatorFound,
     CoordinatorLookupFailed,
@@ -30,6 +28,8 @@ from kip848_client.member import (
     Subscribed,
     TimerFired,
 )
+from kip848_client.core.types import MemberId
+from kip848_client.error_codes import ErrorCode
 from tests.support.examples import examples
 
 ROUND_TRIP_MS = 7

@@ -16,9 +16,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from kip848_client.core.types import MemberId, TopicId, TopicIdPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.member import (
+from kip848_client.core.member import (
     AssignedPartition,
     Command,
     CoordinatorFound,
@@ -53,7 +51,9 @@ from kip848_client.member import (
     TimerFired,
     TopicsResolved,
 )
-from kip848_client.member._model import group_by_topic, sanitise
+from kip848_client.core.member._model import group_by_topic, sanitise
+from kip848_client.core.types import MemberId, TopicId, TopicIdPartition
+from kip848_client.error_codes import ErrorCode
 from tests.support.examples import examples
 
 TOPICS = [TopicId(bytes([n]) * 16) for n in (1, 2, 3)]

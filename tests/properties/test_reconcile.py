@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kip848_client.core.member._model import group_by_topic, sanitise
+from kip848_client.core.member._reconcile import Acknowledge, AssignmentState, Held, Plan, next_step
 from kip848_client.core.types import TopicId, TopicIdPartition
-from kip848_client.member._model import group_by_topic, sanitise
-from kip848_client.member._reconcile import Acknowledge, AssignmentState, Held, Plan, next_step
 from tests.support.examples import examples
 
 TOPICS = [TopicId(bytes([n]) * 16) for n in range(4)]

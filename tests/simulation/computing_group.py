@@ -1,7 +1,7 @@
 """A group whose members compute, in virtual time: the client's cores and the broker's, and between
 them answers that get lost.
 
-``Member`` is a driver as ``kip848_client.group`` describes it, with nothing real around it.
+``Member`` is a driver as ``kip848_client.core.group`` describes it, with nothing real around it.
 ``ComputingGroup`` watches: no partition is in two members' hands, ever.
 """
 
@@ -11,17 +11,9 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
-from kip848_client._assignor_wire import (
-    install_outcome,
-    install_request,
-    prepare_outcome,
-    prepare_request,
-)
-from kip848_client._computing import ComputingSettings
-from kip848_client._heartbeat_wire import heartbeat_outcome, heartbeat_request
+from kip848_client.core.assignor_rounds import ComputingSettings
 from kip848_client.core.client_assignors import AssignorFailed, StickyAssignor
-from kip848_client.core.types import GroupId, MemberId, TopicPartition
-from kip848_client.group import (
+from kip848_client.core.group import (
     AbandonComputation,
     ApplicationDone,
     AssignmentComputed,
@@ -39,7 +31,14 @@ from kip848_client.group import (
     Output,
     PrepareAssignment,
 )
-from kip848_client.member import (
+from kip848_client.core.group_wire.assignors import (
+    install_outcome,
+    install_request,
+    prepare_outcome,
+    prepare_request,
+)
+from kip848_client.core.group_wire.heartbeat import heartbeat_outcome, heartbeat_request
+from kip848_client.core.member import (
     AssignorNews,
     CoordinatorFound,
     FindCoordinator,
@@ -59,7 +58,8 @@ from kip848_client.member import (
     TimerFired,
     TopicsResolved,
 )
-from kip848_client.offsets import CommitterCore, CommitterSettings, OffsetTracker
+from kip848_client.core.offsets import CommitterCore, CommitterSettings, OffsetTracker
+from kip848_client.core.types import GroupId, MemberId, TopicPartition
 from mock_coordinator import MockBroker
 from mock_coordinator.driver.clock import Alarm, VirtualClock
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from kip848_client.core.member import EXTRA_HEARTBEATS_MAX, LossReason, MemberState
 from kip848_client.core.types import GroupId, TopicId, TopicIdPartition
 from kip848_client.core.wire.messages.metadata import MetadataRequest
 from kip848_client.errors import ConfigError
-from kip848_client.member import EXTRA_HEARTBEATS_MAX, LossReason, MemberState
 from mock_coordinator.core.groups.records.state_records import (
     CurrentAssignment,
     CurrentMemberAssignment,

@@ -9,9 +9,9 @@ from weakref import WeakKeyDictionary
 
 import pytest
 
+from kip848_client.core.group import GroupCore, Input, ListenerReturned, Output
+from kip848_client.core.member import MemberState
 from kip848_client.core.types import TopicPartition
-from kip848_client.group import GroupCore, Input, ListenerReturned, Output
-from kip848_client.member import MemberState
 from kip848_client.metrics import Metrics
 from kip848_client.watching import (
     Chronicle,

@@ -30,8 +30,8 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client.core.compression", ()),
     ("kip848_client.core.wire", GROUND),
     ("kip848_client.core.assignors", GROUND),
-    ("kip848_client.member", GROUND),
-    ("kip848_client.offsets", (*GROUND, "kip848_client._ports")),
+    ("kip848_client.core.member", GROUND),
+    ("kip848_client.core.offsets", (*GROUND, "kip848_client._ports")),
     (
         "kip848_client.core.client_assignors",
         (*GROUND, "kip848_client.core.assignors", "kip848_client.core.wire"),
@@ -45,15 +45,15 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "kip848_client.core.wire",
         ),
     ),
-    ("kip848_client._computing", (*GROUND, "kip848_client.core.client_assignors")),
+    ("kip848_client.core.assignor_rounds", (*GROUND, "kip848_client.core.client_assignors")),
     (
-        "kip848_client.group",
+        "kip848_client.core.group",
         (
             *GROUND,
-            "kip848_client.member",
-            "kip848_client.offsets",
+            "kip848_client.core.member",
+            "kip848_client.core.offsets",
             "kip848_client.core.client_assignors",
-            "kip848_client._computing",
+            "kip848_client.core.assignor_rounds",
         ),
     ),
     (
@@ -61,10 +61,10 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         (
             *GROUND,
             "kip848_client.core.wire",
-            "kip848_client.member",
+            "kip848_client.core.member",
             "kip848_client.core.client_assignors",
             "kip848_client.core.connect",
-            "kip848_client._computing",
+            "kip848_client.core.assignor_rounds",
             "kip848_client._ports",
             "kip848_client._clock",
             "kip848_client.config",
@@ -106,32 +106,35 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "kip848_client.watching",
         (
             *GROUND,
-            "kip848_client.member",
-            "kip848_client.offsets",
-            "kip848_client.group",
+            "kip848_client.core.member",
+            "kip848_client.core.offsets",
+            "kip848_client.core.group",
             "kip848_client.fetching",
             "kip848_client.cluster",
             "kip848_client.producing",
             "kip848_client.metrics",
         ),
     ),
-    ("kip848_client._heartbeat_wire", (*GROUND, "kip848_client.core.wire", "kip848_client.member")),
     (
-        "kip848_client._assignor_wire",
+        "kip848_client.core.group_wire.heartbeat",
+        (*GROUND, "kip848_client.core.wire", "kip848_client.core.member"),
+    ),
+    (
+        "kip848_client.core.group_wire.assignors",
         (
             *GROUND,
             "kip848_client.core.wire",
-            "kip848_client.group",
+            "kip848_client.core.group",
             "kip848_client.core.client_assignors",
         ),
     ),
     (
-        "kip848_client._offsets_wire",
+        "kip848_client.core.group_wire.offsets",
         (
             *GROUND,
             "kip848_client.core.wire",
-            "kip848_client.offsets",
-            "kip848_client.group",
+            "kip848_client.core.offsets",
+            "kip848_client.core.group",
             "kip848_client._ports",
         ),
     ),
@@ -175,7 +178,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             *GROUND,
             "kip848_client.cluster",
             "kip848_client.core.wire",
-            "kip848_client.member",
+            "kip848_client.core.member",
             "kip848_client.core.client_assignors",
             "kip848_client._ports",
             "kip848_client._chance",
@@ -200,14 +203,14 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         (
             *GROUND,
             "kip848_client.core.wire",
-            "kip848_client.member",
-            "kip848_client.offsets",
-            "kip848_client.group",
+            "kip848_client.core.member",
+            "kip848_client.core.offsets",
+            "kip848_client.core.group",
             "kip848_client.core.client_assignors",
-            "kip848_client._computing",
-            "kip848_client._assignor_wire",
-            "kip848_client._heartbeat_wire",
-            "kip848_client._offsets_wire",
+            "kip848_client.core.assignor_rounds",
+            "kip848_client.core.group_wire.assignors",
+            "kip848_client.core.group_wire.heartbeat",
+            "kip848_client.core.group_wire.offsets",
             "kip848_client._ports",
             "kip848_client._arguments",
             "kip848_client._clock",
@@ -293,7 +296,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "kip848_client.config",
             "kip848_client.core.wire",
             "kip848_client._ports",
-            "kip848_client.member",
+            "kip848_client.core.member",
             "kip848_client.producing",
             "kip848_client._aiokafka",
             "kip848_client.consumer",
@@ -373,7 +376,7 @@ def test_imports_of_the_mock_go_down(folder: str, below: tuple[str, ...]) -> Non
 
 
 def test_the_member_core_does_not_know_the_wire() -> None:
-    for module in _sources("kip848_client.member", "kip848_client.core.assignors"):
+    for module in _sources("kip848_client.core.member", "kip848_client.core.assignors"):
         for name, line in imports_of(module):
             assert not name.startswith("kip848_client.core.wire"), f"{module.path}:{line}"
 

@@ -6,13 +6,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
+from kip848_client.core.group import (
+    AssignPartitions,
+    CallListener,
+    ListenerMethod,
+    ListenerReturned,
+)
+from kip848_client.core.member import Polled, PollEnded
+from kip848_client.core.offsets import OffsetTracker
 from kip848_client.core.types import TopicIdPartition, TopicPartition
 from kip848_client.errors import CallbackError, CommitFailed, Kip848Error, NotAssigned
 from kip848_client.exactly_once import Portion
 from kip848_client.fetching import Sought
-from kip848_client.group import AssignPartitions, CallListener, ListenerMethod, ListenerReturned
-from kip848_client.member import Polled, PollEnded
-from kip848_client.offsets import OffsetTracker
 from kip848_client.producing import Group, OffsetToCommit
 from mock_coordinator.sim.exactly_once.context import ProcessContext
 from mock_coordinator.sim.group_requests import Sender

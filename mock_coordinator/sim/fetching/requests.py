@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kip848_client.core.member import LossReason
 from kip848_client.fetching import (
     CloseSession,
     Event,
@@ -24,7 +25,6 @@ from kip848_client.fetching._wire import (
     list_offsets_versions,
     listed_offsets,
 )
-from kip848_client.member import LossReason
 from mock_coordinator.sim.client_connection import Answer
 from mock_coordinator.sim.node_requests import NodeRequests, Wires
 

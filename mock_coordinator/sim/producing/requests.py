@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kip848_client.member import LossReason
+from kip848_client.core.member import LossReason
 from kip848_client.producing import (
     AddOffsets,
     AddPartitions,

@@ -19,8 +19,7 @@ from kip848_client.core.connect import (
     SpreadAssignor,
     computed_target,
 )
-from kip848_client.core.types import MemberId
-from kip848_client.member import (
+from kip848_client.core.member import (
     Announce,
     Event,
     FindCoordinator,
@@ -33,6 +32,7 @@ from kip848_client.member import (
     SendHeartbeat,
     TimerFired,
 )
+from kip848_client.core.types import MemberId
 from kip848_client.worker import (
     AbandonComputation,
     AssignedItem,

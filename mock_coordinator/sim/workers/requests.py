@@ -6,10 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kip848_client.core.types import GroupId, MemberId
-from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
-from kip848_client.error_codes import ErrorCode
-from kip848_client.member import (
+from kip848_client.core.member import (
     CoordinatorFound,
     CoordinatorLookupFailed,
     Event,
@@ -20,6 +17,9 @@ from kip848_client.member import (
     LossReason,
     SendHeartbeat,
 )
+from kip848_client.core.types import GroupId, MemberId
+from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
+from kip848_client.error_codes import ErrorCode
 from kip848_client.worker import (
     ComputingLost,
     InstallTarget,

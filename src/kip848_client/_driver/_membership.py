@@ -10,16 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kip848_client._ports import ConnectionBroken, Transport, VersionLimits
-from kip848_client.core.types import MemberId
-from kip848_client.errors import (
-    BrokerError,
-    Kip848Error,
-    ProtocolError,
-    RequestTimedOut,
-    TransportError,
-    UnsupportedVersion,
-)
-from kip848_client.member import (
+from kip848_client.core.member import (
     CoordinatorFound,
     CoordinatorLookupFailed,
     FindCoordinator,
@@ -29,6 +20,15 @@ from kip848_client.member import (
     HeartbeatOutcome,
     LossReason,
     SendHeartbeat,
+)
+from kip848_client.core.types import MemberId
+from kip848_client.errors import (
+    BrokerError,
+    Kip848Error,
+    ProtocolError,
+    RequestTimedOut,
+    TransportError,
+    UnsupportedVersion,
 )
 
 __all__ = ["ask_for_coordinator", "ask_heartbeat", "new_member_id"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from kip848_client.core.member import LeaveMode
 from kip848_client.core.shown import shown
 from kip848_client.errors import ConfigError
-from kip848_client.member import LeaveMode
 
 __all__ = ["checked_deserializer", "checked_leave"]
 

@@ -17,8 +17,8 @@ from kip848_client.core.client_assignors import (
     AssignorMetadata,
     ClientAssignor,
 )
-from kip848_client.group import AbandonComputation, AssignmentComputed, ComputeAssignment
-from kip848_client.member import OfferedAssignor
+from kip848_client.core.group import AbandonComputation, AssignmentComputed, ComputeAssignment
+from kip848_client.core.member import OfferedAssignor
 
 __all__ = ["LocalAssignors"]
 

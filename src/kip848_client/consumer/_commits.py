@@ -17,10 +17,7 @@ import anyio
 
 from kip848_client._ports import Clock
 from kip848_client.consumer._group_log import GroupLog
-from kip848_client.core.partition_names import listed
-from kip848_client.core.types import TopicPartition
-from kip848_client.errors import ConsumerClosed, Kip848Error
-from kip848_client.group import (
+from kip848_client.core.group import (
     CommittedAsked,
     CommittedFailed,
     CommittedFound,
@@ -30,7 +27,10 @@ from kip848_client.group import (
     Input,
     by_reason,
 )
-from kip848_client.offsets import CommitAsked, CommitDone, CommitKind, CommittableOffset
+from kip848_client.core.offsets import CommitAsked, CommitDone, CommitKind, CommittableOffset
+from kip848_client.core.partition_names import listed
+from kip848_client.core.types import TopicPartition
+from kip848_client.errors import ConsumerClosed, Kip848Error
 
 __all__ = ["Commits", "Ended"]
 

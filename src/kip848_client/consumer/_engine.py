@@ -45,6 +45,16 @@ from kip848_client.consumer._requests import GroupRequests
 from kip848_client.consumer._supervisor import Supervisor
 from kip848_client.consumer._watch import Watch
 from kip848_client.consumer._wishes import CommitWishes
+from kip848_client.core.member import (
+    LeaveMode,
+    LeaveRequested,
+    Polled,
+    Subscribed,
+)
+from kip848_client.core.offsets import (
+    CommittableOffset,
+    OffsetTracker,
+)
 from kip848_client.core.types import GroupId, TopicId, TopicPartition
 from kip848_client.errors import (
     ConsumerClosed,
@@ -53,16 +63,6 @@ from kip848_client.errors import (
     UnsupportedVersion,
 )
 from kip848_client.fetching import AssignmentChanged, Event, Started, TopicsLimited
-from kip848_client.member import (
-    LeaveMode,
-    LeaveRequested,
-    Polled,
-    Subscribed,
-)
-from kip848_client.offsets import (
-    CommittableOffset,
-    OffsetTracker,
-)
 from kip848_client.records import Decoding
 from kip848_client.watching import FetchMeter
 

@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from kip848_client.consumer._unpacking import UnpackingThread
+from kip848_client.core.offsets import CommittableOffset, HandOuts, OffsetTracker
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import BatchUnreadable, Kip848Error, RecordUnreadable, not_assigned
 from kip848_client.fetching import (
@@ -35,7 +36,6 @@ from kip848_client.fetching import (
     TroubleTold,
     Undecodable,
 )
-from kip848_client.offsets import CommittableOffset, HandOuts, OffsetTracker
 from kip848_client.records import (
     STOPS,
     AheadReader,

@@ -10,41 +10,13 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Final
 
-from kip848_client._assignor_wire import (
-    install_outcome,
-    install_request,
-    prepare_outcome,
-    prepare_request,
-    with_racks,
-)
 from kip848_client._driver._membership import (
     ask_for_coordinator,
     ask_heartbeat,
 )
-from kip848_client._heartbeat_wire import (
-    HEARTBEAT_VERSIONS,
-    heartbeat_outcome,
-    heartbeat_request,
-)
-from kip848_client._offsets_wire import (
-    TopicTable,
-    commit_request,
-    commit_results,
-    committed_offsets,
-    fetch_request,
-)
 from kip848_client._ports import TopicView, Transport
 from kip848_client.core.client_assignors import PreparedGroup
-from kip848_client.core.types import GroupId, MemberId, TopicId
-from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from kip848_client.error_codes import passes_in_lookup
-from kip848_client.errors import (
-    BrokerError,
-    Kip848Error,
-    TransportError,
-    UnsupportedVersion,
-)
-from kip848_client.group import (
+from kip848_client.core.group import (
     AssignmentImpossible,
     AssignmentLost,
     AssignmentPrepared,
@@ -56,13 +28,41 @@ from kip848_client.group import (
     InstallAssignment,
     PrepareAssignment,
 )
-from kip848_client.member import (
+from kip848_client.core.group_wire.assignors import (
+    install_outcome,
+    install_request,
+    prepare_outcome,
+    prepare_request,
+    with_racks,
+)
+from kip848_client.core.group_wire.heartbeat import (
+    HEARTBEAT_VERSIONS,
+    heartbeat_outcome,
+    heartbeat_request,
+)
+from kip848_client.core.group_wire.offsets import (
+    TopicTable,
+    commit_request,
+    commit_results,
+    committed_offsets,
+    fetch_request,
+)
+from kip848_client.core.member import (
     FindCoordinator,
     ResolveTopics,
     SendHeartbeat,
     TopicsResolved,
 )
-from kip848_client.offsets import CommitAnswered, CommitImpossible, CommitLost, SendCommit
+from kip848_client.core.offsets import CommitAnswered, CommitImpossible, CommitLost, SendCommit
+from kip848_client.core.types import GroupId, MemberId, TopicId
+from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kip848_client.error_codes import passes_in_lookup
+from kip848_client.errors import (
+    BrokerError,
+    Kip848Error,
+    TransportError,
+    UnsupportedVersion,
+)
 
 __all__ = ["GroupRequests"]
 

@@ -16,7 +16,6 @@ from typing import Final, Protocol
 
 import anyio
 
-from kip848_client._assignor_wire import topic_partitions
 from kip848_client._driver._hooks import call_hook
 from kip848_client._driver._loop_watch import LoopWatch
 from kip848_client._driver._stepping import Stepping
@@ -30,10 +29,7 @@ from kip848_client.consumer._listener import call_listener, listener_method
 from kip848_client.consumer._requests import GroupRequests
 from kip848_client.consumer._watch import Watch
 from kip848_client.core.client_assignors import NewAssignment
-from kip848_client.core.partition_names import listed
-from kip848_client.core.types import GroupMetadata, TopicId, TopicPartition
-from kip848_client.errors import CallbackError, LocalProtocolError
-from kip848_client.group import (
+from kip848_client.core.group import (
     AbandonComputation,
     ApplicationDone,
     AssignorCommand,
@@ -60,7 +56,8 @@ from kip848_client.group import (
     PrepareAssignment,
     StartFetching,
 )
-from kip848_client.member import (
+from kip848_client.core.group_wire.assignors import topic_partitions
+from kip848_client.core.member import (
     Announce,
     AssignedPartition,
     AssignorsOffered,
@@ -81,7 +78,10 @@ from kip848_client.member import (
     Severity,
     TimerFired,
 )
-from kip848_client.offsets import CommitDone, SendCommit
+from kip848_client.core.offsets import CommitDone, SendCommit
+from kip848_client.core.partition_names import listed
+from kip848_client.core.types import GroupMetadata, TopicId, TopicPartition
+from kip848_client.errors import CallbackError, LocalProtocolError
 from kip848_client.watching import is_blocked, what_happens_next
 
 __all__ = ["Assignment", "Supervisor"]

@@ -8,9 +8,9 @@ from typing import Any
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._engine import Engine
 from kip848_client.consumer._supervisor import Supervisor
+from kip848_client.core.member import MemberState
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
-from kip848_client.member import MemberState
 from kip848_client.watching import ConsumerHealth, Lifecycle
 
 __all__ = ["MemberView", "health_of", "health_without", "view_of"]

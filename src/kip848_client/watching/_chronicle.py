@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kip848_client.core.types import TopicPartition
-from kip848_client.error_codes import ErrorCode, error_name
-from kip848_client.group import CallListener, ForgetPartitions, Input, ListenerMethod, Output
-from kip848_client.member import (
+from kip848_client.core.group import CallListener, ForgetPartitions, Input, ListenerMethod, Output
+from kip848_client.core.member import (
     Announce,
     CoordinatorRecovered,
     CoordinatorSilent,
@@ -25,7 +23,9 @@ from kip848_client.member import (
     SendHeartbeat,
     Severity,
 )
-from kip848_client.offsets import CommitAnswered
+from kip848_client.core.offsets import CommitAnswered
+from kip848_client.core.types import TopicPartition
+from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.watching import _events as ev
 
 __all__ = ["Chronicle", "stale_partitions"]

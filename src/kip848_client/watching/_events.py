@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kip848_client.core.member import MemberState
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
-from kip848_client.member import MemberState
 
 __all__ = [
     "ApplicationStalled",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kip848_client.group import CallListener, Input, ListenerMethod, ListenerReturned, Output
-from kip848_client.member import (
+from kip848_client.core.group import CallListener, Input, ListenerMethod, ListenerReturned, Output
+from kip848_client.core.member import (
     Announce,
     EpochChanged,
     Fenced,
@@ -18,8 +18,7 @@ from kip848_client.member import (
     PhaseBegan,
     SendHeartbeat,
 )
-from kip848_client.metrics import ClientMetrics, Reading, Row, rows
-from kip848_client.offsets import (
+from kip848_client.core.offsets import (
     CommitAnswered,
     CommitAsked,
     CommitDone,
@@ -28,6 +27,7 @@ from kip848_client.offsets import (
     CommitLost,
     SendCommit,
 )
+from kip848_client.metrics import ClientMetrics, Reading, Row, rows
 from kip848_client.watching._chronicle import stale_partitions
 
 __all__ = ["GroupMeter"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Final
 
+from kip848_client.core.member import MemberState
 from kip848_client.errors import Kip848Error
-from kip848_client.member import MemberState
 
 __all__ = ["UNREACHABLE_AFTER_MS", "ConsumerHealth", "Lifecycle"]
 

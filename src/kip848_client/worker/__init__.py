@@ -1,7 +1,7 @@
 """Workers that share the names of connectors and tasks, as members of one group.
 
 ``Worker`` is what users import. Inside, ``WorkerCore`` decides and ``_driving`` performs, as with
-``kip848_client.member``: events in, commands out, no clock and no I/O in the core.
+``kip848_client.core.member``: events in, commands out, no clock and no I/O in the core.
 """
 
 from __future__ import annotations

@@ -22,8 +22,7 @@ from __future__ import annotations
 from typing import Final
 
 from kip848_client.core.connect import ConnectProtocol, Led, WorkerAssignment, WorkerMetadata
-from kip848_client.errors import LocalProtocolError, RemoteProtocolError, WireError
-from kip848_client.member import (
+from kip848_client.core.member import (
     CoordinatorFound,
     CoordinatorLookupFailed,
     CoordinatorLost,
@@ -33,6 +32,7 @@ from kip848_client.member import (
     Severity,
     TimerFired,
 )
+from kip848_client.errors import LocalProtocolError, RemoteProtocolError, WireError
 from kip848_client.worker import _classic_messages as ms
 from kip848_client.worker import _classic_states as st
 from kip848_client.worker._classic_errors import ClassicVerdict, classic_error, judge

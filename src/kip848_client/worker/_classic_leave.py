@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.member import LeaveMode, LeaveRequested
+from kip848_client.core.member import LeaveMode, LeaveRequested
 from kip848_client.worker._classic_messages import SendLeave
 
 __all__ = ["ClassicLeave"]

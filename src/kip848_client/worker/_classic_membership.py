@@ -9,9 +9,7 @@ from typing import Final
 
 from kip848_client.core.backoff import backoff_ms
 from kip848_client.core.connect import ConnectProtocol, WorkerAssignment
-from kip848_client.core.types import Wait
-from kip848_client.errors import Kip848Error, LocalProtocolError
-from kip848_client.member import (
+from kip848_client.core.member import (
     Announce,
     CoordinatorFound,
     CoordinatorLookupFailed,
@@ -22,8 +20,10 @@ from kip848_client.member import (
     Report,
     Severity,
 )
-from kip848_client.member._coordinator import CoordinatorLink
-from kip848_client.member._policy import to_tell
+from kip848_client.core.member._coordinator import CoordinatorLink
+from kip848_client.core.member._policy import to_tell
+from kip848_client.core.types import Wait
+from kip848_client.errors import Kip848Error, LocalProtocolError
 from kip848_client.worker import _classic_messages as ms
 from kip848_client.worker import _classic_states as st
 from kip848_client.worker._classic_errors import ClassicVerdict, classic_error, is_at_work, judge

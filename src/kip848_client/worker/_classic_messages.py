@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from kip848_client.core.member import LossReason
 from kip848_client.errors import Kip848Error
-from kip848_client.member import LossReason
 from kip848_client.worker._commands import WorkerCommand
 from kip848_client.worker._events import WorkerEvent
 

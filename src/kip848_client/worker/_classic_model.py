@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kip848_client.core.connect import ConnectProtocol
-from kip848_client.member import MemberSettings
+from kip848_client.core.member import MemberSettings
 
 __all__ = ["ClassicWorkerSettings"]
 

@@ -1,6 +1,6 @@
 """The states of a worker in a group of the classic protocol, and every legal move between them.
 
-As ``kip848_client.member``'s: whatever changes the state goes through ``advance`` in this file, and
+As ``kip848_client.core.member``'s: whatever changes the state goes through ``advance`` in this file, and
 this file knows nothing about why a trigger happened.
 
 Theory of operation
@@ -27,8 +27,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
+from kip848_client.core.member import MemberState
 from kip848_client.errors import LocalProtocolError
-from kip848_client.member import MemberState
 
 __all__ = [
     "HEARTBEATING",

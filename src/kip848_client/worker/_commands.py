@@ -1,5 +1,5 @@
 """What a worker's membership asks of its driver, beyond what any member asks
-(``kip848_client.member``)."""
+(``kip848_client.core.member``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computing the target of a group of workers (rounds: ``kip848_client._computing``).
+"""Computing the target of a group of workers (rounds: ``kip848_client.core.assignor_rounds``).
 
 What there is to share is not known to the coordinator: it is the configuration of the worker that
 computes, which has to know as much of it as any other worker does. So an assignment of nothing
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client._computing import ComputingRounds, ComputingSettings
+from kip848_client.core.assignor_rounds import ComputingRounds, ComputingSettings
 from kip848_client.core.client_assignors import ASSIGNOR_FAILED
 from kip848_client.core.connect import (
     ITSELF,
@@ -24,9 +24,9 @@ from kip848_client.core.connect import (
     WorkerGroup,
     checked_target,
 )
+from kip848_client.core.member import Report, Severity
 from kip848_client.core.types import MemberId
 from kip848_client.errors import Kip848Error
-from kip848_client.member import Report, Severity
 from kip848_client.worker._commands import (
     AbandonComputation,
     ComputeTarget,

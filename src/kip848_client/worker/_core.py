@@ -24,9 +24,7 @@ from typing import Final
 
 from kip848_client.core.backoff import backoff_ms
 from kip848_client.core.connect import NewWorkerAssignment, RebalanceReason, WorkerAssignment
-from kip848_client.core.types import MemberId, Wait
-from kip848_client.errors import LocalProtocolError, WireError
-from kip848_client.member import (
+from kip848_client.core.member import (
     AssignorNews,
     AssignorsHeard,
     AssignorsOffered,
@@ -54,6 +52,8 @@ from kip848_client.member import (
     TimerFired,
     TopicsResolved,
 )
+from kip848_client.core.types import MemberId, Wait
+from kip848_client.errors import LocalProtocolError, WireError
 from kip848_client.worker._commands import (
     ReadConfiguration,
     StartItems,

@@ -18,8 +18,7 @@ from kip848_client._driver._stepping import Stepping
 from kip848_client._driver._waits import Waits
 from kip848_client._ports import Clock
 from kip848_client.core.connect import AssignorFailed, ConnectAssignor
-from kip848_client.errors import Kip848Error, LocalProtocolError
-from kip848_client.member import (
+from kip848_client.core.member import (
     Announce,
     CoordinatorRecovered,
     Event,
@@ -31,6 +30,7 @@ from kip848_client.member import (
     Severity,
     TimerFired,
 )
+from kip848_client.errors import Kip848Error, LocalProtocolError
 from kip848_client.worker._classic_core import ClassicWorkerCore
 from kip848_client.worker._classic_messages import ClassicRequest
 from kip848_client.worker._commands import (

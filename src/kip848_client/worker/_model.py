@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from kip848_client.core.connect import ITSELF, AssignorMetadata, GroupWorker, Items, item_name
-from kip848_client.member import MemberSettings
+from kip848_client.core.member import MemberSettings
 
 __all__ = [
     "AssignedItem",

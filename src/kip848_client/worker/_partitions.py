@@ -19,9 +19,9 @@ from kip848_client.core.connect import (
     resource_of,
     write_items,
 )
+from kip848_client.core.member import AssignedPartition, Assignment, group_by_topic
 from kip848_client.core.types import TopicId
 from kip848_client.core.wire.messages.connect_group import ConnectGroupItems
-from kip848_client.member import AssignedPartition, Assignment, group_by_topic
 from kip848_client.worker._model import AssignedItem
 
 __all__ = ["items", "partitions", "plain", "rows", "rows_of_items", "topic_name"]

@@ -10,6 +10,7 @@ from kip848_client._driver._membership import (
     ask_heartbeat,
 )
 from kip848_client._ports import Transport
+from kip848_client.core.member import Event, FindCoordinator, SendHeartbeat
 from kip848_client.core.types import GroupId, MemberId
 from kip848_client.error_codes import passes_in_lookup
 from kip848_client.errors import (
@@ -19,7 +20,6 @@ from kip848_client.errors import (
     TransportError,
     UnsupportedVersion,
 )
-from kip848_client.member import Event, FindCoordinator, SendHeartbeat
 from kip848_client.worker._commands import InstallTarget, PrepareTarget
 from kip848_client.worker._events import ComputingImpossible, ComputingLost, WorkerEvent
 from kip848_client.worker._wire import (

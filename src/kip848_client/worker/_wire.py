@@ -11,6 +11,15 @@ from kip848_client.core.connect import (
     Items,
     group_worker,
 )
+from kip848_client.core.member import (
+    AssignorNews,
+    HeartbeatAccepted,
+    HeartbeatIntent,
+    HeartbeatOutcome,
+    HeartbeatRefused,
+    OfferedAssignor,
+    is_chosen_by_error,
+)
 from kip848_client.core.types import GroupId, MemberId
 from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
@@ -24,15 +33,6 @@ from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupPrepareAssignmentResponse,
 )
 from kip848_client.errors import refusal
-from kip848_client.member import (
-    AssignorNews,
-    HeartbeatAccepted,
-    HeartbeatIntent,
-    HeartbeatOutcome,
-    HeartbeatRefused,
-    OfferedAssignor,
-    is_chosen_by_error,
-)
 from kip848_client.worker._commands import InstallTarget, PrepareTarget
 from kip848_client.worker._events import TargetInstalled, WorkersPrepared
 from kip848_client.worker._model import PreparedWorkers

@@ -22,11 +22,11 @@ from kip848_client.core.connect import (
     IncrementalCooperativeAssignor,
     RebalanceReason,
 )
+from kip848_client.core.member import LeaveMode, LeaveRequested, MemberState
 from kip848_client.core.shown import repr_at_any_time, shown
 from kip848_client.core.types import GroupId
 from kip848_client.core.wire import api_named
 from kip848_client.errors import ConfigError, LocalProtocolError
-from kip848_client.member import LeaveMode, LeaveRequested, MemberState
 from kip848_client.worker._choosing import (
     GroupProtocol,
     chosen_protocol,

@@ -15,6 +15,7 @@ from kip848_client import TopicPartition
 from kip848_client._ports import ConnectionBroken, NotSent
 from kip848_client.cluster import Endpoint, LeadersNotLearnt, LearnLeaders
 from kip848_client.consumer._fetching import Fetching
+from kip848_client.core.offsets import CommittableOffset
 from kip848_client.core.types import TopicId
 from kip848_client.core.wire.messages.fetch import FetchResponse
 from kip848_client.core.wire.messages.list_offsets import (
@@ -65,7 +66,6 @@ from kip848_client.fetching import (
     UseEndpoints,
     Wanted,
 )
-from kip848_client.offsets import CommittableOffset
 from tests.unit.consumer.fakes import FakeClock, FakeTransport
 from tests.unit.waiting import some_rounds, until
 

@@ -10,8 +10,8 @@ import pytest
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.core.client_assignors import AssignorMetadata, StickyAssignor
+from kip848_client.core.member import OfferedAssignor
 from kip848_client.errors import ConfigError
-from kip848_client.member import OfferedAssignor
 
 
 class Versions(StickyAssignor):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from kip848_client import TopicPartition
-from kip848_client._offsets_wire import (
+from kip848_client.core.group import CommittedRow
+from kip848_client.core.group_wire.offsets import (
     TopicTable,
     commit_request,
     commit_results,
     committed_offsets,
     fetch_request,
 )
+from kip848_client.core.offsets import CommittableOffset
 from kip848_client.core.types import TopicId
 from kip848_client.core.wire import decode, encode
 from kip848_client.core.wire.messages.offset_commit import (
@@ -29,8 +31,6 @@ from kip848_client.core.wire.messages.offset_fetch import (
 )
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import RemoteProtocolError
-from kip848_client.group import CommittedRow
-from kip848_client.offsets import CommittableOffset
 
 A, B = TopicId(b"a" * 16), TopicId(b"b" * 16)
 IDS = {"alpha": A, "beta": B}

@@ -13,6 +13,7 @@ from kip848_client.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, 
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer import _parts
 from kip848_client.consumer._parts import fetch_core, group_core
+from kip848_client.core.offsets import OffsetTracker
 from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.fetching import (
     AssignmentChanged,
@@ -22,7 +23,6 @@ from kip848_client.fetching import (
     Sought,
     Started,
 )
-from kip848_client.offsets import OffsetTracker
 from tests.unit.consumer.fakes import FakeClock
 from tests.unit.member._harness import MEMBER, MemberHarness
 

@@ -11,8 +11,8 @@ import pytest
 from kip848_client import TopicPartition
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._poller import Poller
+from kip848_client.core.offsets import CommittableOffset, HandOuts
 from kip848_client.errors import ConsumerClosed, Kip848Error, NotAssigned, RecordUnreadable
-from kip848_client.offsets import CommittableOffset, HandOuts
 from kip848_client.records import Decoding
 from tests.unit.waiting import until
 

@@ -10,8 +10,8 @@ import pytest
 
 from kip848_client._ports import NotSent
 from kip848_client.consumer._requests import GroupRequests
+from kip848_client.core.member import FindCoordinator, ResolveTopics
 from kip848_client.core.types import GroupId, MemberId, TopicId
-from kip848_client.member import FindCoordinator, ResolveTopics
 
 pytestmark = pytest.mark.asyncio
 

@@ -19,6 +19,21 @@ from kip848_client.consumer._event_streams import EventHub
 from kip848_client.consumer._requests import GroupRequests
 from kip848_client.consumer._supervisor import Supervisor
 from kip848_client.consumer._watch import Watch
+from kip848_client.core.group import GroupCore
+from kip848_client.core.member import (
+    LeaveMode,
+    LeaveRequested,
+    MemberCore,
+    MemberSettings,
+    MemberState,
+    Subscribed,
+)
+from kip848_client.core.offsets import (
+    CommittableOffset,
+    CommitterCore,
+    CommitterSettings,
+    OffsetTracker,
+)
 from kip848_client.core.types import GroupId, MemberId, TopicId, TopicPartition
 from kip848_client.core.wire import request_api
 from kip848_client.core.wire.messages.consumer_group_heartbeat import (
@@ -45,21 +60,6 @@ from kip848_client.errors import (
     Kip848Error,
     RequestTimedOut,
     UnsupportedVersion,
-)
-from kip848_client.group import GroupCore
-from kip848_client.member import (
-    LeaveMode,
-    LeaveRequested,
-    MemberCore,
-    MemberSettings,
-    MemberState,
-    Subscribed,
-)
-from kip848_client.offsets import (
-    CommittableOffset,
-    CommitterCore,
-    CommitterSettings,
-    OffsetTracker,
 )
 from kip848_client.watching import EventLoopBlocked
 from tests.support.late_tasks import LateTasks

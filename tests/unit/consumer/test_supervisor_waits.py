@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from kip848_client.core.member import Subscribed
 from kip848_client.core.wire.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
 )
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import RequestTimedOut
-from kip848_client.member import Subscribed
 from tests.support.virtual_loop import run_virtually
 from tests.unit.consumer.test_supervisor import TP, SupervisorHarness, accepted, found, running
 

@@ -10,8 +10,8 @@ import pytest
 from kip848_client import CommitFailed, OffsetAndMetadata, TopicPartition
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._wishes import CommitWishes
+from kip848_client.core.offsets import CommitDone, CommittableOffset, HandOuts, OffsetTracker
 from kip848_client.errors import ConsumerClosed, Kip848Error, NotAssigned, RequestTimedOut
-from kip848_client.offsets import CommitDone, CommittableOffset, HandOuts, OffsetTracker
 from tests.unit.consumer.fakes import FakeClock
 
 pytestmark = pytest.mark.asyncio

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from kip848_client.core.types import MemberId, TopicId, TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.group import (
+from kip848_client.core.group import (
     ApplicationDone,
     AwaitApplication,
     CallListener,
@@ -16,7 +14,7 @@ from kip848_client.group import (
     ListenerReturned,
     Output,
 )
-from kip848_client.member import (
+from kip848_client.core.member import (
     AssignedPartition,
     CoordinatorFound,
     FindCoordinator,
@@ -34,7 +32,7 @@ from kip848_client.member import (
     TimerFired,
     TopicsResolved,
 )
-from kip848_client.offsets import (
+from kip848_client.core.offsets import (
     CommitAnswered,
     CommitLost,
     CommitterCore,
@@ -42,6 +40,8 @@ from kip848_client.offsets import (
     OffsetTracker,
     SendCommit,
 )
+from kip848_client.core.types import MemberId, TopicId, TopicPartition
+from kip848_client.error_codes import ErrorCode
 
 __all__ = ["GroupHarness", "T", "part", "tps"]
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from kip848_client.core.client_assignors import ASSIGNOR_FAILED
-from kip848_client.group import (
+from kip848_client.core.group import (
     CallAssignors,
     CallListener,
     ListenerMethod,
     ListenerReturned,
     PrepareAssignment,
 )
-from kip848_client.member import (
+from kip848_client.core.member import (
     AssignorNews,
     HeartbeatAccepted,
     HeartbeatAnswered,

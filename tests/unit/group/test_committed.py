@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.core.types import Wait
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import BrokerError, RequestTimedOut
-from kip848_client.group import (
+from kip848_client.core.group import (
     CommittedAnswered,
     CommittedAsked,
     CommittedFailed,
@@ -17,15 +14,18 @@ from kip848_client.group import (
     CommittedRow,
     FetchCommitted,
 )
-from kip848_client.group._committed_errors import Reaction, reaction
-from kip848_client.member import (
+from kip848_client.core.group._committed_errors import Reaction, reaction
+from kip848_client.core.member import (
     ForgetCoordinator,
     HeartbeatAccepted,
     HeartbeatAnswered,
     HeartbeatRefused,
     SendHeartbeat,
 )
-from kip848_client.offsets import CommittableOffset
+from kip848_client.core.offsets import CommittableOffset
+from kip848_client.core.types import Wait
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import BrokerError, RequestTimedOut
 from tests.unit.group._harness import MEMBER, GroupHarness, tps
 
 A, B = tps(0, 1)

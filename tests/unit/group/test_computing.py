@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pytest
 
-from kip848_client._computing import ComputingSettings
+from kip848_client.core.assignor_rounds import ComputingSettings
 from kip848_client.core.client_assignors import (
     ASSIGNOR_FAILED,
     AssignorFailed,
@@ -18,10 +18,7 @@ from kip848_client.core.client_assignors import (
     MemberRow,
     PreparedGroup,
 )
-from kip848_client.core.types import TopicId, TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import BrokerError, ConfigError, broker_error
-from kip848_client.group import (
+from kip848_client.core.group import (
     AbandonComputation,
     AssignmentComputed,
     AssignmentImpossible,
@@ -32,9 +29,12 @@ from kip848_client.group import (
     InstallAssignment,
     PrepareAssignment,
 )
-from kip848_client.group._computing import Computing
-from kip848_client.group._listener_calls import Numbers
-from kip848_client.member import Report
+from kip848_client.core.group._computing import Computing
+from kip848_client.core.group._listener_calls import Numbers
+from kip848_client.core.member import Report
+from kip848_client.core.types import TopicId, TopicPartition
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import BrokerError, ConfigError, broker_error
 
 T = TopicId(b"t" * 16)
 C = TypeVar("C")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.group import AwaitApplication, CallListener, FlushAsked, FlushDone
-from kip848_client.member import SendHeartbeat
-from kip848_client.offsets import (
+from kip848_client.core.group import AwaitApplication, CallListener, FlushAsked, FlushDone
+from kip848_client.core.member import SendHeartbeat
+from kip848_client.core.offsets import (
     CommitAnswered,
     CommitLost,
     CommitRefusal,
     CommittableOffset,
     SendCommit,
 )
+from kip848_client.error_codes import ErrorCode
 from tests.unit.group._harness import GroupHarness, tps
 
 

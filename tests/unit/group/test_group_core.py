@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.core.types import TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import LocalProtocolError
-from kip848_client.group import (
+from kip848_client.core.group import (
     AutomaticCommitFailed,
     AutomaticCommitsRecovered,
     GroupEvent,
     PollWanted,
 )
-from kip848_client.member import (
+from kip848_client.core.member import (
     CoordinatorFound,
     FindCoordinator,
     ForgetCoordinator,
@@ -23,7 +20,7 @@ from kip848_client.member import (
     SendHeartbeat,
     Subscribed,
 )
-from kip848_client.offsets import (
+from kip848_client.core.offsets import (
     CommitAnswered,
     CommitAsked,
     CommitDone,
@@ -33,6 +30,9 @@ from kip848_client.offsets import (
     CommittableOffset,
     SendCommit,
 )
+from kip848_client.core.types import TopicId
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import LocalProtocolError
 from tests.unit.group._harness import GroupHarness, T, tps
 
 (TP,) = tps(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.group import (
+from kip848_client.core.group import (
     AssignPartitions,
     AwaitApplication,
     CallListener,
@@ -15,7 +15,7 @@ from kip848_client.group import (
     PollWanted,
     StartFetching,
 )
-from kip848_client.member import LeaveCompleted, Polled, SendHeartbeat, Subscribed
+from kip848_client.core.member import LeaveCompleted, Polled, SendHeartbeat, Subscribed
 from tests.unit.group._harness import GroupHarness, part, tps
 
 ASSIGNED, REVOKED, LOST = ListenerMethod.ASSIGNED, ListenerMethod.REVOKED, ListenerMethod.LOST

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypedDict, TypeVar, Unpack
 
-from kip848_client.core.types import MemberId, TopicId, TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.member import (
+from kip848_client.core.member import (
     AssignedPartition,
     Command,
     CoordinatorFound,
@@ -43,6 +41,8 @@ from kip848_client.member import (
     TimerFired,
     TopicsResolved,
 )
+from kip848_client.core.types import MemberId, TopicId, TopicPartition
+from kip848_client.error_codes import ErrorCode
 
 __all__ = [
     "MEMBER",

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client._heartbeat_wire import heartbeat_outcome as outcome_of_consumer
-from kip848_client.core.wire.messages.connect_group import (
-    ConnectGroupHeartbeatResponse,
-    ConnectGroupHeartbeatResponseAssignment,
-    ConnectGroupItems,
-)
-from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
-from kip848_client.error_codes import ErrorCode
-from kip848_client.member import (
+from kip848_client.core.group_wire.heartbeat import heartbeat_outcome as outcome_of_consumer
+from kip848_client.core.member import (
     AssignorNews,
     AssignorsHeard,
     Fenced,
@@ -21,6 +14,13 @@ from kip848_client.member import (
     MemberState,
     Report,
 )
+from kip848_client.core.wire.messages.connect_group import (
+    ConnectGroupHeartbeatResponse,
+    ConnectGroupHeartbeatResponseAssignment,
+    ConnectGroupItems,
+)
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from kip848_client.error_codes import ErrorCode
 from kip848_client.worker import heartbeat_outcome as outcome_of_worker
 from tests.unit.member._harness import MemberHarness, in_state
 

@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 
+from kip848_client.core.member import LossReason
 from kip848_client.error_codes import ErrorCode
-from kip848_client.member import LossReason
 from tests.unit.member._harness import MemberHarness
 
 LONG_MS: Final = 3_600_000

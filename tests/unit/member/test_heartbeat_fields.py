@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.core.types import MemberId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.member import (
+from kip848_client.core.member import (
     AssignorsOffered,
     HeartbeatIntent,
     LossReason,
@@ -15,8 +13,10 @@ from kip848_client.member import (
     OfferedAssignor,
     Polled,
 )
-from kip848_client.member._heartbeat import IntentBuilder, Subscription
-from kip848_client.member._reconcile import Held
+from kip848_client.core.member._heartbeat import IntentBuilder, Subscription
+from kip848_client.core.member._reconcile import Held
+from kip848_client.core.types import MemberId
+from kip848_client.error_codes import ErrorCode
 from tests.unit.member._harness import MEMBER, MemberHarness, Settings, T, U, assignment, in_state
 
 ALL_SETTINGS: Settings = {

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.core.backoff import backoff_ms
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import GroupAuthorizationFailed, broker_error
-from kip848_client.member import (
+from kip848_client.core.member import (
     CoordinatorFound,
     CoordinatorLookupFailed,
     CoordinatorLost,
@@ -27,6 +25,8 @@ from kip848_client.member import (
     Severity,
     TimerFired,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import GroupAuthorizationFailed, broker_error
 from tests.unit.member._harness import MemberHarness, assignment, exact, in_state
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import Kip848Error
-from kip848_client.member import (
+from kip848_client.core.member import (
     CoordinatorFound,
     CoordinatorLookupFailed,
     CoordinatorLost,
@@ -24,6 +22,8 @@ from kip848_client.member import (
     Report,
     SendHeartbeat,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import Kip848Error
 from tests.unit.member._harness import MemberHarness, T, in_state, part
 
 ACTIVE = [

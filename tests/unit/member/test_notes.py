@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.member import (
+from kip848_client.core.member import (
     Announce,
     CoordinatorSilent,
     Fenced,
@@ -17,6 +16,7 @@ from kip848_client.member import (
     PollEnded,
     Report,
 )
+from kip848_client.error_codes import ErrorCode
 from tests.unit.member._harness import MemberHarness, in_state
 
 

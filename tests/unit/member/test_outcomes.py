@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import (
-    BrokerError,
-    InvalidRegularExpression,
-    Kip848Error,
-    ProtocolUnsupported,
-    TransportError,
-    UnknownBrokerError,
-    UnreleasedInstanceId,
-)
-from kip848_client.member import (
+from kip848_client.core.member import (
     Announce,
     EpochChanged,
     FindCoordinator,
@@ -30,8 +20,18 @@ from kip848_client.member import (
     Severity,
     StartPartitions,
 )
-from kip848_client.member._model import HeartbeatAccepted
-from kip848_client.member._policy import Verdict, judge
+from kip848_client.core.member._model import HeartbeatAccepted
+from kip848_client.core.member._policy import Verdict, judge
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import (
+    BrokerError,
+    InvalidRegularExpression,
+    Kip848Error,
+    ProtocolUnsupported,
+    TransportError,
+    UnknownBrokerError,
+    UnreleasedInstanceId,
+)
 from tests.unit.member._harness import REFUSALS, MemberHarness, T, U, assignment, in_state, part
 
 FATAL_CODES = [24, 30, 35, 42, 81, 82, 112, 128]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.core.types import TopicId, TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.member import (
+from kip848_client.core.member import (
     AssignedPartition,
     Command,
     FlushOffsets,
@@ -23,6 +21,8 @@ from kip848_client.member import (
     StartPartitions,
     TopicsResolved,
 )
+from kip848_client.core.types import TopicId, TopicPartition
+from kip848_client.error_codes import ErrorCode
 from tests.unit.member._harness import MemberHarness, T, U, assignment, part
 
 WORK = (FlushOffsets, ReleasePartitions, StartPartitions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.member import (
+from kip848_client.core.member import (
     Fenced,
     LossReason,
     MemberState,

@@ -6,10 +6,7 @@ import itertools
 
 import pytest
 
-from kip848_client.core.types import MemberId, TopicId
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import LocalProtocolError
-from kip848_client.member import (
+from kip848_client.core.member import (
     TRANSITIONS,
     AssignorsOffered,
     Command,
@@ -39,8 +36,11 @@ from kip848_client.member import (
     TimerFired,
     TopicsResolved,
 )
-from kip848_client.member import _events as events_module
-from kip848_client.member import _states as states
+from kip848_client.core.member import _events as events_module
+from kip848_client.core.member import _states as states
+from kip848_client.core.types import MemberId, TopicId
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import LocalProtocolError
 from tests.unit.member._harness import MEMBER, MemberHarness, exact, in_state
 
 TRIGGERS = sorted(states.Trigger.__subclasses__(), key=lambda trigger: trigger.__name__)

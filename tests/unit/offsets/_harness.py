@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from kip848_client.core.types import TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.offsets import (
+from kip848_client.core.offsets import (
     CommitAnswered,
     CommitAsked,
     CommitCommand,
@@ -22,6 +20,8 @@ from kip848_client.offsets import (
     OffsetTracker,
     SendCommit,
 )
+from kip848_client.core.types import TopicPartition
+from kip848_client.error_codes import ErrorCode
 
 __all__ = [
     "LOADING",

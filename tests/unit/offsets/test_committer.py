@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import (
-    GroupAuthorizationFailed,
-    Kip848Error,
-    RequestTimedOut,
-    StaleMemberEpoch,
-    TopicAuthorizationFailed,
-    UnknownMemberId,
-)
-from kip848_client.offsets import (
+from kip848_client.core.offsets import (
     CommitAnswered,
     CommitAsked,
     CommitDone,
@@ -27,7 +18,16 @@ from kip848_client.offsets import (
     RefreshEpoch,
     SendCommit,
 )
-from kip848_client.offsets._errors import Reaction, reaction
+from kip848_client.core.offsets._errors import Reaction, reaction
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import (
+    GroupAuthorizationFailed,
+    Kip848Error,
+    RequestTimedOut,
+    StaleMemberEpoch,
+    TopicAuthorizationFailed,
+    UnknownMemberId,
+)
 from tests.unit.offsets._harness import (
     LOADING,
     MOVED,

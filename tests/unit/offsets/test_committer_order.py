@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.core.types import TopicPartition
-from kip848_client.errors import (
-    LocalProtocolError,
-    NotAssigned,
-    RequestTimedOut,
-)
-from kip848_client.offsets import (
+from kip848_client.core.offsets import (
     CommitAnswered,
     CommitAsked,
     CommitDone,
@@ -24,6 +18,12 @@ from kip848_client.offsets import (
     CommitterSettings,
     EpochNoted,
     OffsetTracker,
+)
+from kip848_client.core.types import TopicPartition
+from kip848_client.errors import (
+    LocalProtocolError,
+    NotAssigned,
+    RequestTimedOut,
 )
 from tests.unit.offsets._harness import (
     LOADING,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kip848_client import TopicPartition
-from kip848_client.offsets import CommittableOffset, HandOuts
+from kip848_client.core.offsets import CommittableOffset, HandOuts
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 

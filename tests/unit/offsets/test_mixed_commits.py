@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.core.types import TopicPartition
-from kip848_client.offsets import (
+from kip848_client.core.offsets import (
     CommitAnswered,
     CommitAsked,
     CommitDone,
@@ -17,6 +16,7 @@ from kip848_client.offsets import (
     OffsetTracker,
     SendCommit,
 )
+from kip848_client.core.types import TopicPartition
 
 A = TopicPartition("a", 0)
 

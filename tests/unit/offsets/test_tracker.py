@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kip848_client.core.offsets import CommittableOffset, OffsetTracker
 from kip848_client.core.types import TopicPartition
-from kip848_client.offsets import CommittableOffset, OffsetTracker
 
 A = TopicPartition("a", 0)
 B = TopicPartition("b", 0)

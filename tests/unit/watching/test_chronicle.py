@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from kip848_client import watching
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import broker_error
-from kip848_client.member import (
+from kip848_client.core.member import (
     HeartbeatAccepted,
     HeartbeatAnswered,
     HeartbeatLost,
@@ -20,7 +18,9 @@ from kip848_client.member import (
     SendHeartbeat,
     Subscribed,
 )
-from kip848_client.offsets import CommitAnswered, CommitRefusal, SendCommit
+from kip848_client.core.offsets import CommitAnswered, CommitRefusal, SendCommit
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import broker_error
 from kip848_client.watching import (
     ApplicationStalled,
     Chronicle,

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.metrics import Metrics
-from kip848_client.offsets import (
+from kip848_client.core.offsets import (
     CommitAnswered,
     CommitAsked,
     CommitKind,
@@ -15,6 +13,8 @@ from kip848_client.offsets import (
     CommittableOffset,
     SendCommit,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.metrics import Metrics
 from kip848_client.watching import GroupMeter
 from tests.unit.group._harness import GroupHarness, tps
 

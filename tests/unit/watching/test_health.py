@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from kip848_client.core.member import MemberState
 from kip848_client.errors import Kip848Error
-from kip848_client.member import MemberState
 from kip848_client.watching import ConsumerHealth, Lifecycle
 
 WELL = ConsumerHealth(

@@ -8,8 +8,7 @@ import itertools
 from typing import Any, Final, TypeVar
 
 from kip848_client.core.connect import ITSELF, ConnectProtocol
-from kip848_client.core.types import GroupId
-from kip848_client.member import (
+from kip848_client.core.member import (
     CoordinatorFound,
     CoordinatorLookupFailed,
     Event,
@@ -21,6 +20,7 @@ from kip848_client.member import (
     Report,
     TimerFired,
 )
+from kip848_client.core.types import GroupId
 from kip848_client.worker import (
     VERSIONS,
     AssignedItem,

@@ -17,13 +17,7 @@ from kip848_client.core.connect import (
     TargetAssignment,
     computed_target,
 )
-from kip848_client.core.types import GroupId, MemberId
-from kip848_client.core.wire.messages.connect_group import (
-    ConnectGroupHeartbeatResponse,
-    ConnectGroupInstallAssignmentResponse,
-    ConnectGroupPrepareAssignmentResponse,
-)
-from kip848_client.member import (
+from kip848_client.core.member import (
     CoordinatorFound,
     CoordinatorLookupFailed,
     Event,
@@ -37,6 +31,12 @@ from kip848_client.member import (
     Report,
     SendHeartbeat,
     TimerFired,
+)
+from kip848_client.core.types import GroupId, MemberId
+from kip848_client.core.wire.messages.connect_group import (
+    ConnectGroupHeartbeatResponse,
+    ConnectGroupInstallAssignmentResponse,
+    ConnectGroupPrepareAssignmentResponse,
 )
 from kip848_client.worker import (
     AbandonComputation,

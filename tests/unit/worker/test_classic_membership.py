@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.core.connect import ConnectProtocol
+from kip848_client.core.member import Fenced, LeaveCompleted, MemberState
 from kip848_client.core.wire.messages.classic_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
 )
 from kip848_client.errors import LocalProtocolError
-from kip848_client.member import Fenced, LeaveCompleted, MemberState
 from kip848_client.worker import (
     Configuration,
     ConfigurationRead,

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from kip848_client.member import MemberState
+from kip848_client.core.member import MemberState
 from kip848_client.worker import (
     Configuration,
     ConfigurationRead,

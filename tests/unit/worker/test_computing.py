@@ -19,7 +19,7 @@ from kip848_client.core.connect import (
     TargetAssignment,
     WorkerGroup,
 )
-from kip848_client.member import Fenced, MemberState
+from kip848_client.core.member import Fenced, MemberState
 from kip848_client.worker import (
     AssignorVersions,
     ComputeTarget,

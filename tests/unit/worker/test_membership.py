@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kip848_client.core.connect import RebalanceReason
+from kip848_client.core.member import Fenced, MemberState
 from kip848_client.core.types import MemberId
-from kip848_client.member import Fenced, MemberState
 from kip848_client.worker import (
     Configuration,
     ConfigurationRead,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client.member import MemberState
+from kip848_client.core.member import MemberState
 from kip848_client.worker import (
     Configuration,
     ConfigurationRead,

@@ -12,7 +12,7 @@ from kip848_client.core.connect import (
     RebalanceReason,
     SpreadAssignor,
 )
-from kip848_client.member import MemberState
+from kip848_client.core.member import MemberState
 from kip848_client.worker import (
     Configuration,
     ConfigurationRead,

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from kip848_client.core.connect import Items, NewWorkerAssignment
-from kip848_client.member import Event, TimerFired
+from kip848_client.core.member import Event, TimerFired
 from kip848_client.worker import (
     AssignedItem,
     ItemsStarted,

@@ -1,0 +1,254 @@
+"""What a member asks of its driver, in the imperative.
+
+The driver performs the commands of one step in their order. Most only start something whose end
+comes back as an event. What must happen *before the driver awaits anything* is written on the
+command: those parts are synchronous, because a record that is handed out after its partition was
+to be released is the bug that the whole protocol exists to prevent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from kip848_client.core.member._model import (
+    AssignedPartition,
+    AssignorNews,
+    HeartbeatIntent,
+    Severity,
+)
+from kip848_client.core.member._states import MemberState
+from kip848_client.core.types import TopicId
+from kip848_client.errors import Kip848Error
+
+__all__ = [
+    "Announce",
+    "AssignorsHeard",
+    "Command",
+    "CoordinatorRecovered",
+    "CoordinatorSilent",
+    "EpochChanged",
+    "Fenced",
+    "FindCoordinator",
+    "FlushOffsets",
+    "ForgetCoordinator",
+    "LeaveCompleted",
+    "NotPolled",
+    "Note",
+    "Phase",
+    "PhaseBegan",
+    "ReleasePartitions",
+    "Report",
+    "ResolveTopics",
+    "SendHeartbeat",
+    "StartPartitions",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Base of all commands. Do not subclass outside of this module."""
+
+
+@dataclass(frozen=True, slots=True)
+class FindCoordinator(Command):
+    """Look the group coordinator up (any broker). Answer: ``CoordinatorFound`` or
+    ``CoordinatorLookupFailed`` with the same number. At most one is open; the member does the
+    backoff between two."""
+
+    lookup: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetCoordinator(Command):
+    """The coordinator is no longer the one you know: the next ``FindCoordinator`` must ask a
+    broker again, and other users of the address (commits) must wait for it. No answer."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class SendHeartbeat(Command):
+    """Send this ConsumerGroupHeartbeat to the coordinator, on a connection that no fetch can
+    block. Answer within ``timeout_ms`` by ``HeartbeatAnswered``, ``HeartbeatLost`` or
+    ``HeartbeatFailed`` with the same number. At most one is open, a leave excepted."""
+
+    attempt: int
+    intent: HeartbeatIntent
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResolveTopics(Command):
+    """Find the names of these topics (Metadata v12+ by id, these ids only). Answer within the
+    request timeout by ``TopicsResolved`` with the same number and what was found."""
+
+    query: int
+    ids: tuple[TopicId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlushOffsets(Command):
+    """Commit everything consumed, of all partitions, before ``revoked`` are given up.
+
+    Before awaiting: stop handing out records of ``revoked``, buffered ones included, and stop
+    fetching them. They stay in the user's assignment. Then commit, re-reading positions and epoch
+    at each attempt (KAFKA-16033), give up at ``deadline_ms``, never raise; answer
+    ``OffsetsFlushed``.
+    """
+
+    plan: int
+    revoked: tuple[AssignedPartition, ...]
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasePartitions(Command):
+    """Take these partitions from the application.
+
+    Before awaiting: stop handing out records of ``partitions``, buffered ones included, and stop
+    fetching them (they have left ``MemberCore.fetchable``). The rest happens when all callback
+    commands before this one are done: call ``on_partitions_revoked`` (``lost=False``) or
+    ``on_partitions_lost`` (``lost=True``), but nothing when ``partitions`` is empty; when the
+    callback has returned, remove them from the user's assignment, drop their positions, and answer
+    ``PartitionsReleased``.
+
+    ``last=True`` (a leave, or fallen out of the group): afterwards the user's assignment is empty,
+    whatever was in it and whether or not the callback raised. ``lost=True``: the partitions may
+    already belong to another member, so commit nothing for them.
+
+    ``last=False`` and the callback raised: the partitions stay in the assignment, not fetchable;
+    raise the error to the user and answer ``failed=True``; the member will ask again after the
+    next ``Polled``.
+    """
+
+    plan: int
+    partitions: tuple[AssignedPartition, ...]
+    lost: bool
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StartPartitions(Command):
+    """Make ``assignment`` the user's assignment; ``partitions`` are the new ones in it.
+
+    All of it happens when the callback commands before this one are done. Replace the user's
+    assignment; the new partitions must not be fetched and their positions not looked up yet
+    (KAFKA-16107). Call ``on_partitions_assigned`` with ``partitions``, **also when it is empty**.
+    When it has returned, answer ``PartitionsStarted``: from that step on all of ``assignment`` is
+    fetchable, not only what is new (KAFKA-16460), unless ``MemberCore.fetchable`` says otherwise
+    because the member was fenced meanwhile; look up the positions that are missing.
+
+    If the callback raised: raise the error to the user and answer ``failed=True``; the new
+    partitions stay unfetchable and the member will ask again after the next ``Polled``.
+    """
+
+    plan: int
+    partitions: tuple[AssignedPartition, ...]
+    assignment: tuple[AssignedPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EpochChanged(Command):
+    """The member epoch that commits and offset fetches must carry from now on; ``None`` when the
+    member is not in the group. Perform it before any request of the same step is sent. (A group
+    core passes it on to those who watch; its driver has nothing to do.)"""
+
+    member_epoch: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AssignorsHeard(Command):
+    """The answer to a heartbeat said this to a member that offers assignors; ``attempt`` is the
+    heartbeat's. It comes before what follows of the same answer. No answer."""
+
+    attempt: int
+    member_epoch: int
+    news: AssignorNews
+
+
+@dataclass(frozen=True, slots=True)
+class Announce(Command):
+    """The state changed: log it, call the hooks. No answer."""
+
+    old: MemberState
+    new: MemberState
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report(Command):
+    """Tell the user about an error; see ``Severity`` for how. It always precedes the reaction of
+    the member to the same error (KAFKA-18017). No answer."""
+
+    error: Kip848Error
+    severity: Severity
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorRecovered(Command):
+    """The coordinator answers again after an unreachable one was reported. No answer."""
+
+    silent_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveCompleted(Command):
+    """The leave is over: the group knows, or will find out when the session expires.
+
+    ``error`` says why the leave could not be sent; log it, do not raise it. After a final leave
+    ``MemberCore.closed`` is true and the driver may stop, once the callbacks it was asked to run
+    have returned.
+    """
+
+    error: Kip848Error | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Note(Command):
+    """Base of what is told to whoever watches the member. No answer; a driver that has nobody to
+    tell passes over all of them."""
+
+
+class Phase(Enum):
+    """What a reconciliation waits for."""
+
+    COMMITTING = "committing"
+    """The commit before partitions change hands."""
+    REVOKING = "revoking"
+    """The application and its revoked callback."""
+    ASSIGNING = "assigning"
+    """The assigned callback."""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseBegan(Note):
+    """A reconciliation is in this phase from now on, until the next such note or until the member
+    is not RECONCILING any more."""
+
+    phase: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced(Note):
+    """The coordinator refused the member: ``cause`` is the name of its error, ``member_epoch`` the
+    epoch that the member had (0 while joining)."""
+
+    cause: str
+    member_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotPolled(Note):
+    """The application has not polled for half of ``max.poll.interval.ms`` (``left_ms`` is what is
+    left of it), or for all of it (0): then the member leaves, with this note before."""
+
+    poll_age_ms: int
+    left_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorSilent(Note):
+    """The coordinator has owed an answer for so long; comes with a ``Report`` of it, each time."""
+
+    silent_ms: int

@@ -1,0 +1,258 @@
+"""What goes into the next heartbeat, and when it is due.
+
+Theory of operation
+-------------------
+*Fields.* On the wire null means "unchanged", so a member sends a field only when it differs from
+what it last **sent** (KIP-848, heartbeat request). A request that carries timeout, subscription
+and owned partitions is *complete*, and only a complete one makes the broker repeat an assignment
+whose answer was lost, or accept the previous epoch. So after anything but a clean success the
+record of what was sent is dropped, and the next request is complete.
+
+A join (epoch 0) is complete and owns nothing: the broker refuses any other with INVALID_REQUEST.
+
+One case needs care. A null regex means "unchanged" even at a join, when the broker still knows the
+member. So once a pattern was sent, its absence is always spelled out as an empty string. A static
+member inherits the subscription of the process before it, so each of its joins says that it has no
+pattern (Kafka 4.0 to 4.4 add the inherited one to the names otherwise).
+
+*Timing.* The interval runs from when a heartbeat is built. After a failure the interval does not
+matter, only the backoff does: a retry that waits for a full interval would find its connection
+dead each time. Urgent heartbeats (joining, acknowledging, a changed subscription) skip the
+interval, never the backoff, and a budget bounds how many go out a second, so that no behaviour of
+a broker or an application can turn the member into a busy loop.
+
+While the assignment changes there are more heartbeats than these, see ``_settling``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from kip848_client.core.backoff import backoff_ms
+from kip848_client.core.member._events import Subscribed
+from kip848_client.core.member._model import (
+    Assignment,
+    HeartbeatIntent,
+    MemberSettings,
+    OfferedAssignor,
+)
+from kip848_client.core.member._reconcile import Held
+from kip848_client.core.member._settling import ExtraHeartbeats
+from kip848_client.core.types import JOIN_EPOCH, MemberId
+
+__all__ = ["HeartbeatClock", "IntentBuilder", "Subscription"]
+
+DEFAULT_INTERVAL_MS: Final = 5_000
+"""Used until the broker has named one: ``group.consumer.heartbeat.interval.ms``'s default."""
+URGENT_WINDOW_MS: Final = 1_000
+URGENT_PER_WINDOW: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What the user wants: topic names, sorted, and/or a server-side pattern."""
+
+    topics: tuple[str, ...]
+    pattern: str | None
+
+    @classmethod
+    def of(cls, event: Subscribed) -> Subscription:
+        """What the user said, sorted; an empty pattern is none."""
+        return cls(tuple(sorted(event.topics)), event.pattern or None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    subscription: Subscription
+    reconciled: Held | None
+    offer: tuple[OfferedAssignor, ...]
+
+
+class IntentBuilder:
+    """Builds each heartbeat from the difference to the one before."""
+
+    def __init__(self, settings: MemberSettings, member_id: MemberId) -> None:
+        self._settings = settings
+        self._member_id = member_id
+        self._sent: _Sent | None = None
+        self._pattern_was_sent = False
+        self._offer = settings.client_assignors
+
+    def forget(self) -> None:
+        """It is not certain any more what the broker knows: the next request is complete."""
+        self._sent = None
+
+    def offer(self, assignors: tuple[OfferedAssignor, ...]) -> bool:
+        """These are offered from now on; returns whether the broker has to be told
+        before a complete request tells it anyway."""
+        self._offer = assignors
+        return self._sent is not None and self._sent.offer != assignors
+
+    def is_news(self, subscription: Subscription) -> bool:
+        """Whether ``subscription`` differs from what was sent to the broker."""
+        return self._sent is None or self._sent.subscription != subscription
+
+    def build(
+        self,
+        epoch: int,
+        subscription: Subscription,
+        claim: Callable[[], Assignment],
+        reconciled: Held | None,
+    ) -> HeartbeatIntent:
+        """The next heartbeat of a member in the group, or of one that joins (epoch 0).
+
+        ``claim`` gives what is reported as owned. It is asked when that has to be said: in a
+        complete request, and once for each thing ``reconciled``, even when the set is equal, since
+        A, B, A are three assignments to acknowledge (KAFKA-16185).
+        """
+        joins = epoch == JOIN_EPOCH
+        before = None if joins else self._sent
+        settings = self._settings
+        names: tuple[str, ...] | None = subscription.topics
+        regex = subscription.pattern
+        heir = joins and settings.instance_id is not None
+        if regex is None and (self._pattern_was_sent or heir):
+            regex = ""
+        acknowledges = before is None or before.reconciled != reconciled
+        if before is not None:
+            if before.subscription.topics == subscription.topics:
+                names = None
+            if before.subscription.pattern == subscription.pattern:
+                regex = None
+        offer = self._offer
+        says_offer = bool(offer) if before is None else before.offer != offer
+        self._sent = _Sent(subscription, reconciled, offer)
+        self._pattern_was_sent = self._pattern_was_sent or subscription.pattern is not None
+        complete = before is None
+        return HeartbeatIntent(
+            member_id=self._member_id,
+            member_epoch=epoch,
+            instance_id=settings.instance_id,
+            rack_id=(settings.rack_id or None) if joins else None,
+            rebalance_timeout_ms=settings.max_poll_interval_ms if complete else None,
+            subscribed_topic_names=names,
+            subscribed_topic_regex=regex,
+            server_assignor=settings.server_assignor if complete else None,
+            owned=claim() if acknowledges else None,
+            client_assignors=offer if says_offer else None,
+        )
+
+    def build_leave(self, epoch: int) -> HeartbeatIntent:
+        """The heartbeat that leaves (-1 or -2): ids and epoch, nothing else is read."""
+        self.forget()
+        return HeartbeatIntent(
+            member_id=self._member_id, member_epoch=epoch, instance_id=self._settings.instance_id
+        )
+
+
+class HeartbeatClock:
+    """Says when the next heartbeat may go. Knows nothing of what it contains."""
+
+    def __init__(self, settings: MemberSettings, jitter: Callable[[int], int]) -> None:
+        self._settings = settings
+        self._jitter = jitter
+        self._due_ms = 0
+        self._not_before_ms = 0
+        self._window_ms = 0
+        self._window_count = 0
+        self._extra = ExtraHeartbeats(wanted=settings.extra_heartbeats)
+        self.interval_ms = DEFAULT_INTERVAL_MS
+        self.failures = 0
+        """Heartbeats in a row without a clean answer."""
+        self.fences = 0
+        """How often the member was fenced since a heartbeat was accepted."""
+
+    def next_ms(self, now_ms: int, *, urgent: bool) -> int:
+        """When the next heartbeat may be built; not after ``now_ms`` means at once."""
+        if not urgent:
+            due_ms, extra_ms = self._due_ms, self._extra.due_ms
+            if extra_ms is not None:
+                due_ms = min(due_ms, extra_ms)
+            return max(due_ms, self._not_before_ms)
+        window_ends = self._window_ms + URGENT_WINDOW_MS
+        if self._window_count >= URGENT_PER_WINDOW and now_ms < window_ends:
+            return max(self._not_before_ms, window_ends)
+        return max(self._not_before_ms, now_ms)
+
+    def sent(self, now_ms: int, *, urgent: bool) -> None:
+        """A heartbeat was built: the interval starts here, unless the heartbeat came early while
+        the assignment changes; then the one that is due stays due."""
+        early = now_ms < self._due_ms
+        if not early or self._extra.is_over(now_ms):
+            self._due_ms = now_ms + self.interval_ms
+        self._extra.sent(now_ms, self.interval_ms, extra=early and not urgent)
+        if urgent:
+            if now_ms >= self._window_ms + URGENT_WINDOW_MS:
+                self._window_ms, self._window_count = now_ms, 0
+            self._window_count += 1
+
+    def accepted(self, now_ms: int, interval_ms: int) -> None:
+        """A clean answer: no backoff any more. A new interval counts from now; one that is not
+        positive is the default of a field that was not meant, and is not adopted."""
+        self.failures = 0
+        self.fences = 0
+        self._not_before_ms = 0
+        if interval_ms > 0 and interval_ms != self.interval_ms:
+            self.interval_ms = interval_ms
+            self._due_ms = now_ms + interval_ms
+
+    @property
+    def look_up_ms(self) -> int:
+        """When to look for the coordinator that was lost: at once, or, when heartbeats fail again
+        and again, not before the next one may go. Found any earlier, it might have moved by then,
+        and one pause would be added to the other."""
+        return self._not_before_ms if self.failures > 1 else 0
+
+    def target_changed(self, now_ms: int) -> None:
+        """The member has a new target: extra heartbeats begin (anew)."""
+        self._extra.target_changed(now_ms, self.interval_ms)
+
+    def reconciled(self, now_ms: int) -> None:
+        """The member has carried a target out, or a part of one: others may wait for that, and
+        answer it soon."""
+        self._extra.progress(now_ms, self.interval_ms)
+
+    def coordinator_moved(self, now_ms: int) -> None:
+        """Refused by a broker that is not the group's coordinator. The first time, the next
+        heartbeat is sent as soon as the new coordinator is found."""
+        self.failed(now_ms)
+        if self.failures == 1:
+            self.postpone(0)
+
+    def failed(self, now_ms: int, cap_ms: int | None = None) -> None:
+        """No answer, or an error: the next heartbeat depends on the backoff alone."""
+        settings = self._settings
+        cap = settings.retry_backoff_max_ms if cap_ms is None else cap_ms
+        self._not_before_ms = now_ms + backoff_ms(
+            self.failures, settings.retry_backoff_ms, cap, self._jitter
+        )
+        self.failures += 1
+        self._due_ms = now_ms
+
+    def postpone(self, until_ms: int) -> None:
+        """Nothing failed, but asking again before ``until_ms`` would be pointless."""
+        self._not_before_ms = until_ms
+
+    def fenced(self) -> None:
+        """The coordinator put the member out."""
+        self.fences += 1
+
+    def joining(self, now_ms: int) -> None:
+        """The member joins: at once, whatever failed before, unless it keeps being fenced.
+
+        The first join after a fence is free. A broker that fences joins (4.0 and 4.1 do so until
+        the old session has expired, KAFKA-19233) is asked more and more rarely.
+        """
+        self._due_ms = now_ms
+        self._not_before_ms = 0
+        self._extra.stop()
+        if self.fences > 1:
+            settings = self._settings
+            self._not_before_ms = now_ms + backoff_ms(
+                self.fences - 2,
+                settings.retry_backoff_ms,
+                settings.rejoin_backoff_max_ms,
+                self._jitter,
+            )

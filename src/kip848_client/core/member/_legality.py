@@ -1,0 +1,49 @@
+"""Which events a member refuses. Asked before anything changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kip848_client.core.member import _events as ev
+from kip848_client.errors import Kip848Error, LocalProtocolError
+
+__all__ = ["Asked", "refuse_if_illegal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How many questions of each kind the member has asked: the numbers that answers may carry."""
+
+    lookups: int
+    heartbeats: int
+    topic_queries: int
+    plans: int
+
+
+def refuse_if_illegal(
+    event: ev.Event, asked: Asked, *, fatal: Kip848Error | None, closing: bool, closed: bool
+) -> None:
+    """Raise ``LocalProtocolError`` for what the state does not allow, for the answer to a question
+    that was never asked, and for what is no event."""
+    match event:
+        case ev.Subscribed() if fatal is not None:
+            raise LocalProtocolError(f"the member is FATAL ({fatal}); close it")
+        case ev.Subscribed() if closing or closed:
+            raise LocalProtocolError("the member is closing or closed")
+        case ev.LeaveRequested() if closed:
+            raise LocalProtocolError("the member is closed already")
+        case ev.CoordinatorFound() | ev.CoordinatorLookupFailed():
+            number, issued = event.lookup, asked.lookups
+        case ev.HeartbeatAnswered() | ev.HeartbeatLost() | ev.HeartbeatFailed():
+            number, issued = event.attempt, asked.heartbeats
+        case ev.TopicsResolved():
+            number, issued = event.query, asked.topic_queries
+        case ev.OffsetsFlushed() | ev.PartitionsReleased() | ev.PartitionsStarted():
+            number, issued = event.plan, asked.plans
+        case _ if type(event) not in ev.EVENT_TYPES:
+            raise LocalProtocolError(f"not an event of a member: {event!r}")
+        case _:
+            return
+    if not 0 < number <= issued:
+        name = type(event).__name__
+        raise LocalProtocolError(f"{name} answers {number}, and only {issued} were asked")

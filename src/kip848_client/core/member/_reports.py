@@ -1,0 +1,30 @@
+"""Errors for the user, not more often than the user can read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kip848_client.core.member._commands import Command, Report
+from kip848_client.core.member._model import Severity
+from kip848_client.errors import Kip848Error
+
+__all__ = ["ErrorReports"]
+
+REPORT_EVERY_MS: Final = 5_000
+"""The same error is reported at most this often (or once an interval, if that is longer)."""
+
+
+class ErrorReports:
+    """Reports errors that may come again with every answer."""
+
+    def __init__(self, emit: Callable[[Command], None]) -> None:
+        self._emit = emit
+        self._reported_ms: dict[str, int] = {}
+
+    def tell(self, now_ms: int, kind: str, error: Kip848Error, interval_ms: int) -> None:
+        """Raise ``error`` once to the user, unless one of its ``kind`` was raised a moment ago."""
+        last = self._reported_ms.get(kind)
+        if last is None or now_ms >= last + max(REPORT_EVERY_MS, interval_ms):
+            self._reported_ms[kind] = now_ms
+            self._emit(Report(error, Severity.RAISE))

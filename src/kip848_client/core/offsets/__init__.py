@@ -1,0 +1,60 @@
+"""Offsets: where the application is, and when and how that is committed. Pure; no clock, no I/O.
+
+``OffsetTracker`` notes what was delivered; ``CommitterCore`` turns wishes to commit into requests,
+one at a time, with the retry rules of KIP-848. Both are used synchronously by one driver, which
+shares one tracker with its committer::
+
+    tracker = OffsetTracker()
+    committer = CommitterCore(settings, tracker, jitter)
+    for command in committer.step(now_ms, CommitAsked(1, CommitKind.MANUAL, tracker.snapshot(), t)):
+        ...                                   # SendCommit -> CommitAnswered, finally CommitDone
+
+Call ``tracker.confirm()`` whenever the application asks for more records, and before the commit of
+a close that the application itself asked for. Automatic commits store confirmed positions only.
+"""
+
+from __future__ import annotations
+
+from kip848_client.core.offsets._committer import (
+    CommitAnswered,
+    CommitAsked,
+    CommitCommand,
+    CommitDone,
+    CommitEvent,
+    CommitImpossible,
+    CommitLost,
+    CommitRefusal,
+    CommitterCore,
+    CommitterSettings,
+    CommitTimer,
+    CoordinatorSuspect,
+    EpochNoted,
+    RefreshEpoch,
+    SendCommit,
+)
+from kip848_client.core.offsets._handouts import HandOut, HandOuts
+from kip848_client.core.offsets._kinds import CommitKind
+from kip848_client.core.offsets._tracker import CommittableOffset, OffsetTracker
+
+__all__ = [
+    "CommitAnswered",
+    "CommitAsked",
+    "CommitCommand",
+    "CommitDone",
+    "CommitEvent",
+    "CommitImpossible",
+    "CommitKind",
+    "CommitLost",
+    "CommitRefusal",
+    "CommitTimer",
+    "CommittableOffset",
+    "CommitterCore",
+    "CommitterSettings",
+    "CoordinatorSuspect",
+    "EpochNoted",
+    "HandOut",
+    "HandOuts",
+    "OffsetTracker",
+    "RefreshEpoch",
+    "SendCommit",
+]
