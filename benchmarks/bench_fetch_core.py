@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from benchmarks.timing import best_us, machine, say, table
-from kip848_client.cluster import (
+from kip848_client.core.cluster import (
     ClusterChanged,
     LeadersLearnt,
     LearnLeaders,

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kip848_client.cluster import (
+from kip848_client.core.cluster import (
     METADATA_VERSIONS,
     LeadersLearnt,
     LeadersNotLearnt,

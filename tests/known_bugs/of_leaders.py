@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.cluster import _leaders
 from kip848_client.consumer._record_path import RecordPath
+from kip848_client.core.cluster import _leaders
 from kip848_client.core.group_wire import offsets as _offsets_wire
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching._answers import Answers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kip848_client._driver._topics import TopicDirectory
-from kip848_client.cluster import Leaders
+from kip848_client.core.cluster import Leaders
 from kip848_client.core.group._core import GroupCore
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching._answers import Answers

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client.cluster import (
+from kip848_client.core.cluster import (
     ClusterChanged,
     Endpoint,
     LeadersLearnt,

@@ -16,7 +16,7 @@ from typing import Final
 
 import pytest
 
-from kip848_client.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
+from kip848_client.core.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
 from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching import (

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from kip848_client.cluster import Leaders, MetadataQuestions
+from kip848_client.core.cluster import Leaders, MetadataQuestions
 from kip848_client.fetching._answers import Answers
 from kip848_client.fetching._buffer import Buffer
 from kip848_client.fetching._core import FetchCore

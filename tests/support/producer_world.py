@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from kip848_client.cluster import (
+from kip848_client.core.cluster import (
     LeadersLearnt,
     LeadersNotLearnt,
     LearnLeaders,

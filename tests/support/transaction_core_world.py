@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kip848_client._aiokafka._builder import builder_maker
-from kip848_client.cluster import (
+from kip848_client.core.cluster import (
     LeadersLearnt,
     LeadersNotLearnt,
     LearnLeaders,

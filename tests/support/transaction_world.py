@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
-from kip848_client.cluster import LeadersLearnt, LeadersNotLearnt, LearnLeaders
+from kip848_client.core.cluster import LeadersLearnt, LeadersNotLearnt, LearnLeaders
 from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (

@@ -43,7 +43,7 @@ PURE = (
     "kip848_client.cli.groups._views",
     "kip848_client.cli.groups._worker_views",
     "kip848_client.core.client_assignors",
-    "kip848_client.cluster",
+    "kip848_client.core.cluster",
     "kip848_client.core.compression",
     "kip848_client.core.connect",
     "kip848_client.error_codes",

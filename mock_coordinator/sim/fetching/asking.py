@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from kip848_client.cluster import LearnLeaders
+from kip848_client.core.cluster import LearnLeaders
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicIdPartition
 from kip848_client.core.wire.messages.fetch import FetchRequest
 from kip848_client.fetching._commands import ListOffsets, SendFetch

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from kip848_client.cluster import ClusterChanged
+from kip848_client.core.cluster import ClusterChanged
 from kip848_client.core.types import TopicIdPartition, TopicPartition
 from kip848_client.errors import RequestTimedOut
 from kip848_client.fetching import (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
-from kip848_client.cluster import LearnLeaders
+from kip848_client.core.cluster import LearnLeaders
 from kip848_client.fetching import (
     CloseSession,
     Command,

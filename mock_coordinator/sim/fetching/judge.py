@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from kip848_client.cluster import ClusterChanged, LeadersLearnt, LeadersNotLearnt, LearnLeaders
+from kip848_client.core.cluster import ClusterChanged, LeadersLearnt, LeadersNotLearnt, LearnLeaders
 from kip848_client.core.types import TopicIdPartition, TopicPartition
 from kip848_client.core.wire.messages.fetch import FetchRequest
 from kip848_client.fetching import (

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from kip848_client.cluster import LeadersNotLearnt
+from kip848_client.core.cluster import LeadersNotLearnt
 from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from kip848_client.cluster import LearnLeaders
+from kip848_client.core.cluster import LearnLeaders
 from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.producing import (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
-from kip848_client.cluster import LeadersLearnt, LearnLeaders
+from kip848_client.core.cluster import LeadersLearnt, LearnLeaders
 from kip848_client.core.types import TopicId
 from kip848_client.producing import (
     AddOffsets,

@@ -27,7 +27,7 @@ from kip848_client._driver._backoff import Backoff
 from kip848_client._driver._recovery import Recovery
 from kip848_client._driver._waits import ANNOUNCED_AFTER_MS
 from kip848_client._ports import Clock, ConnectionBroken, Transport
-from kip848_client.cluster import (
+from kip848_client.core.cluster import (
     METADATA_VERSIONS,
     LeadersLearnt,
     LeadersNotLearnt,

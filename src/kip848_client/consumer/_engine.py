@@ -23,7 +23,6 @@ from kip848_client._driver._home import Home
 from kip848_client._driver._membership import new_member_id
 from kip848_client._driver._parts import recovery
 from kip848_client._driver._topics import TopicDirectory
-from kip848_client.cluster import ClusterChanged
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.consumer._commits import Commits
@@ -45,6 +44,7 @@ from kip848_client.consumer._requests import GroupRequests
 from kip848_client.consumer._supervisor import Supervisor
 from kip848_client.consumer._watch import Watch
 from kip848_client.consumer._wishes import CommitWishes
+from kip848_client.core.cluster import ClusterChanged
 from kip848_client.core.member import (
     LeaveMode,
     LeaveRequested,

@@ -18,8 +18,8 @@ import anyio
 from kip848_client._driver._stepping import Stepping
 from kip848_client._driver._topics import TopicDirectory
 from kip848_client._ports import Clock, NotSent, Transport
-from kip848_client.cluster import LearnLeaders
 from kip848_client.consumer._commits import Commits
+from kip848_client.core.cluster import LearnLeaders
 from kip848_client.core.types import TopicIdPartition, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (

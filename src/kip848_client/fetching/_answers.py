@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from kip848_client.cluster import NO_NODE, Leaders
 from kip848_client.core.backoff import Jitter, backoff_ms
+from kip848_client.core.cluster import NO_NODE, Leaders
 from kip848_client.core.partition_names import shown
 from kip848_client.error_codes import error_name
 from kip848_client.errors import Kip848Error, LogTruncated, RecordUnreadable, broker_error

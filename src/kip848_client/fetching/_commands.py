@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kip848_client.cluster import Endpoint
+from kip848_client.core.cluster import Endpoint
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.fetching._model import FetchIntent, FoundOffset

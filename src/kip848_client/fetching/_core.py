@@ -24,7 +24,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from kip848_client.cluster import (
+from kip848_client.core.backoff import Jitter
+from kip848_client.core.cluster import (
     NO_EPOCH,
     NO_NODE,
     ClusterChanged,
@@ -36,7 +37,6 @@ from kip848_client.cluster import (
     MetadataQuestions,
     MetadataSettings,
 )
-from kip848_client.core.backoff import Jitter
 from kip848_client.core.partition_names import listed
 from kip848_client.core.types import TopicId, TopicPartition, Wait
 from kip848_client.errors import Kip848Error, LocalProtocolError

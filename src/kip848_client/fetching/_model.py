@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kip848_client.cluster import NO_EPOCH, NO_NODE, Endpoint
+from kip848_client.core.cluster import NO_EPOCH, NO_NODE, Endpoint
 from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
 
 __all__ = [

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kip848_client.cluster import NO_EPOCH, NO_NODE, Leaders
+from kip848_client.core.cluster import NO_EPOCH, NO_NODE, Leaders
 from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicIdPartition
 from kip848_client.fetching._buffer import Buffer

@@ -27,8 +27,8 @@ from enum import Enum, auto
 from functools import partial
 from typing import Final
 
-from kip848_client.cluster import NO_EPOCH
 from kip848_client.core.backoff import Jitter, backoff_ms
+from kip848_client.core.cluster import NO_EPOCH
 from kip848_client.core.partition_names import listed, shown
 from kip848_client.core.types import TopicId, TopicPartition, Wait
 from kip848_client.errors import Kip848Error, NoOffsetForPartition, OffsetOutOfRange

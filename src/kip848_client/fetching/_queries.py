@@ -28,8 +28,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kip848_client.cluster import Leaders, LeadersLearnt, LeadersNotLearnt
 from kip848_client.core.backoff import Jitter, backoff_ms
+from kip848_client.core.cluster import Leaders, LeadersLearnt, LeadersNotLearnt
 from kip848_client.core.partition_names import listed, shown
 from kip848_client.core.types import TopicId, TopicPartition, Wait
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable

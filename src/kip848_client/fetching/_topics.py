@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kip848_client.cluster import Leaders, LeadersLearnt, MetadataQuestions, TopicLeaders
+from kip848_client.core.cluster import Leaders, LeadersLearnt, MetadataQuestions, TopicLeaders
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, format_topic_id
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import Kip848Error, TopicGone, broker_error

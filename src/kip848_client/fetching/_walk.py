@@ -16,7 +16,7 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from kip848_client.cluster import NO_EPOCH
+from kip848_client.core.cluster import NO_EPOCH
 from kip848_client.fetching._model import BATCH_HEADER_BYTES, BatchRef
 
 __all__ = ["Garbled", "Walked", "walk"]

@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from kip848_client.cluster import (
+from kip848_client.core.cluster import (
     Endpoint,
 )
 from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition

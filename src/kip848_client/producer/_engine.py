@@ -20,8 +20,8 @@ from kip848_client._driver._home import Home
 from kip848_client._driver._parts import connection_options, recovery
 from kip848_client._driver._topics import TopicDirectory
 from kip848_client._ports import Clock
-from kip848_client.cluster import ClusterChanged, ClusterEvent
 from kip848_client.config import ProducerConfig
+from kip848_client.core.cluster import ClusterChanged, ClusterEvent
 from kip848_client.errors import Kip848Error, LocalProtocolError, ProducerFailed
 from kip848_client.metrics import ClientMetrics, connection_rows
 from kip848_client.producer._deliveries import Receipts

@@ -16,7 +16,7 @@ from kip848_client._driver._stepping import Stepping
 from kip848_client._driver._topics import TopicDirectory
 from kip848_client._driver._waits import Waits
 from kip848_client._ports import Clock
-from kip848_client.cluster import LearnLeaders
+from kip848_client.core.cluster import LearnLeaders
 from kip848_client.core.types import Wait
 from kip848_client.errors import Kip848Error
 from kip848_client.producer._deliveries import Deliveries, Receipts

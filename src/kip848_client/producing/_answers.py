@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from kip848_client.cluster import Leaders
 from kip848_client.core.backoff import Jitter, backoff_ms
+from kip848_client.core.cluster import Leaders
 from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode, error_name

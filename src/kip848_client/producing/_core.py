@@ -23,7 +23,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kip848_client.cluster import (
+from kip848_client.core.backoff import Jitter
+from kip848_client.core.cluster import (
     ClusterChanged,
     ClusterEvent,
     Leaders,
@@ -33,7 +34,6 @@ from kip848_client.cluster import (
     MetadataQuestions,
     MetadataSettings,
 )
-from kip848_client.core.backoff import Jitter
 from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicPartition, Wait
 from kip848_client.errors import ConfigError, DeliveryTimedOut, Kip848Error, LocalProtocolError

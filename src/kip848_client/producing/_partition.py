@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from kip848_client.cluster import NO_NODE
+from kip848_client.core.cluster import NO_NODE
 from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.producing._batches import Batch
 from kip848_client.producing._sequences import Sequences

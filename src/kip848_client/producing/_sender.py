@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final
 
-from kip848_client.cluster import NO_NODE, Leaders
+from kip848_client.core.cluster import NO_NODE, Leaders
 from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicPartition
 from kip848_client.producing._accumulator import Accumulator

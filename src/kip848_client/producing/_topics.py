@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from kip848_client.cluster import NO_NODE, Leaders, MetadataQuestions, TopicLeaders
+from kip848_client.core.cluster import NO_NODE, Leaders, MetadataQuestions, TopicLeaders
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicPartition, Wait
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import BrokerError, Kip848Error, RequestTimedOut, broker_error

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kip848_client.cluster import ClusterEvent, LeadersLearnt, LearnLeaders
+from kip848_client.core.cluster import ClusterEvent, LeadersLearnt, LearnLeaders
 from kip848_client.metrics import ClientMetrics, Reading, Row, Sensor, Statistic, producer_rows
 from kip848_client.producing import (
     AbortRequested,

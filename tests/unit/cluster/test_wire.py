@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client.cluster import (
+from kip848_client.core.cluster import (
     METADATA_VERSIONS,
     LeadersLearnt,
     LearnLeaders,

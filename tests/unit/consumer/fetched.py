@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kip848_client import TopicPartition
-from kip848_client.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
 from kip848_client.consumer._record_path import RecordPath
+from kip848_client.core.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
 from kip848_client.core.offsets import OffsetTracker
 from kip848_client.core.types import TopicId, TopicIdPartition
 from kip848_client.fetching import (

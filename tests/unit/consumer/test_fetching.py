@@ -13,8 +13,8 @@ import pytest
 
 from kip848_client import TopicPartition
 from kip848_client._ports import ConnectionBroken, NotSent
-from kip848_client.cluster import Endpoint, LeadersNotLearnt, LearnLeaders
 from kip848_client.consumer._fetching import Fetching
+from kip848_client.core.cluster import Endpoint, LeadersNotLearnt, LearnLeaders
 from kip848_client.core.offsets import CommittableOffset
 from kip848_client.core.types import TopicId
 from kip848_client.core.wire.messages.fetch import FetchResponse

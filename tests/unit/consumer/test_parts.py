@@ -9,10 +9,10 @@ import pytest
 
 from kip848_client._driver._membership import new_member_id
 from kip848_client._driver._parts import recovery
-from kip848_client.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer import _parts
 from kip848_client.consumer._parts import fetch_core, group_core
+from kip848_client.core.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
 from kip848_client.core.offsets import OffsetTracker
 from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.fetching import (

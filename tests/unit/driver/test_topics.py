@@ -13,7 +13,7 @@ from kip848_client._driver._backoff import Backoff
 from kip848_client._driver._recovery import Recovery
 from kip848_client._driver._topics import TopicDirectory
 from kip848_client._ports import ConnectionBroken, NotSent
-from kip848_client.cluster import (
+from kip848_client.core.cluster import (
     LeadersLearnt,
     LeadersNotLearnt,
     LearnLeaders,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kip848_client.cluster import (
+from kip848_client.core.cluster import (
     Endpoint,
     LeadersLearnt,
     LearnLeaders,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from kip848_client.cluster import (
+from kip848_client.core.cluster import (
     Leaders,
     LeadersLearnt,
     LeadersNotLearnt,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.cluster import (
+from kip848_client.core.cluster import (
     ClusterChanged,
     Endpoint,
     Leaders,

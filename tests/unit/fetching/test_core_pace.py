@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from kip848_client.cluster import LearnLeaders
+from kip848_client.core.cluster import LearnLeaders
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching import (
     AssignmentChanged,

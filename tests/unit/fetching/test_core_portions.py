@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kip848_client.cluster import ClusterChanged, LearnLeaders
+from kip848_client.core.cluster import ClusterChanged, LearnLeaders
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching import (
     AssignmentChanged,

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from kip848_client.cluster import ClusterChanged, LeadersLearnt, PartitionLeader, TopicLeaders
+from kip848_client.core.cluster import ClusterChanged, LeadersLearnt, PartitionLeader, TopicLeaders
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching import FetchSettings, ListOffsets, SendFetch
 from tests.unit.fetching._harness import Harness, data, row, tid, tp

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
+from kip848_client.core.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, TopicGone
 from kip848_client.fetching import (

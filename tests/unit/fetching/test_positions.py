@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kip848_client.cluster import NO_EPOCH
+from kip848_client.core.cluster import NO_EPOCH
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,

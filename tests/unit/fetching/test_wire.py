@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kip848_client.cluster import (
+from kip848_client.core.cluster import (
     Endpoint,
 )
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicPartition

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from kip848_client.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
+from kip848_client.core.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
 from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.producing import _commands as do

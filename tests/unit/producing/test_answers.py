@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.cluster import LearnLeaders
+from kip848_client.core.cluster import LearnLeaders
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, ConfigError, DeliveryTimedOut
 from kip848_client.producing import _commands as do

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.cluster import ClusterChanged, LeadersNotLearnt, LearnLeaders
+from kip848_client.core.cluster import ClusterChanged, LeadersNotLearnt, LearnLeaders
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, DeliveryTimedOut, RequestTimedOut
 from kip848_client.producing import _events as ev

@@ -7,16 +7,16 @@ and the producer's core have one of each; their drivers translate with ``questio
 
 from __future__ import annotations
 
-from kip848_client.cluster._commands import LearnLeaders
-from kip848_client.cluster._events import (
+from kip848_client.core.cluster._commands import LearnLeaders
+from kip848_client.core.cluster._events import (
     ClusterChanged,
     ClusterEvent,
     LeadersLearnt,
     LeadersNotLearnt,
 )
-from kip848_client.cluster._leaders import Leaders
-from kip848_client.cluster._metadata import MetadataQuestions
-from kip848_client.cluster._model import (
+from kip848_client.core.cluster._leaders import Leaders
+from kip848_client.core.cluster._metadata import MetadataQuestions
+from kip848_client.core.cluster._model import (
     NO_EPOCH,
     NO_NODE,
     Endpoint,
@@ -24,7 +24,7 @@ from kip848_client.cluster._model import (
     PartitionLeader,
     TopicLeaders,
 )
-from kip848_client.cluster._wire import (
+from kip848_client.core.cluster._wire import (
     METADATA_VERSIONS,
     leaders_learnt,
     learnt_together,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kip848_client.cluster._model import NO_EPOCH, NO_NODE, PartitionLeader, TopicLeaders
+from kip848_client.core.cluster._model import NO_EPOCH, NO_NODE, PartitionLeader, TopicLeaders
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicIdPartition, TopicPartition
 
 __all__ = ["Leaders"]

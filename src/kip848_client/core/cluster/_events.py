@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kip848_client.cluster._model import TopicLeaders
+from kip848_client.core.cluster._model import TopicLeaders
 from kip848_client.core.types import TopicId
 
 __all__ = ["ClusterChanged", "ClusterEvent", "LeadersLearnt", "LeadersNotLearnt"]

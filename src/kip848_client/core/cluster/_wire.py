@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from kip848_client.cluster._commands import LearnLeaders
-from kip848_client.cluster._events import LeadersLearnt
-from kip848_client.cluster._model import NO_NODE, PartitionLeader, TopicLeaders
+from kip848_client.core.cluster._commands import LearnLeaders
+from kip848_client.core.cluster._events import LeadersLearnt
+from kip848_client.core.cluster._model import NO_NODE, PartitionLeader, TopicLeaders
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
 from kip848_client.core.wire.messages.metadata import (
     MetadataRequest,

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from kip848_client.cluster._commands import LearnLeaders
-from kip848_client.cluster._model import MetadataSettings
 from kip848_client.core.backoff import Jitter, backoff_ms
+from kip848_client.core.cluster._commands import LearnLeaders
+from kip848_client.core.cluster._model import MetadataSettings
 from kip848_client.core.types import TopicId
 
 __all__ = ["MetadataQuestions"]
