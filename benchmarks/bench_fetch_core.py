@@ -21,9 +21,7 @@ from kip848_client.core.cluster import (
     PartitionLeader,
     TopicLeaders,
 )
-from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     AllButHeld,
     AssignmentChanged,
     Command,
@@ -43,6 +41,8 @@ from kip848_client.fetching import (
     TimerFired,
     Wanted,
 )
+from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
+from kip848_client.error_codes import ErrorCode
 from tests.support.fetch_session import take_in
 
 __all__ = ["main"]

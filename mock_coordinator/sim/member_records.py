@@ -10,11 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Final
 
-from kip848_client.core.member import AssignedPartition
-from kip848_client.core.offsets import CommittableOffset, OffsetTracker
-from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
-from kip848_client.errors import Kip848Error
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     AllButHeld,
     AssignmentChanged,
     Command,
@@ -32,6 +28,10 @@ from kip848_client.fetching import (
     StoredOffset,
     TroubleTold,
 )
+from kip848_client.core.member import AssignedPartition
+from kip848_client.core.offsets import CommittableOffset, OffsetTracker
+from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
+from kip848_client.errors import Kip848Error
 from mock_coordinator.sim.context import GroupWorld
 from mock_coordinator.sim.fetching.driver import FetchDriver
 from mock_coordinator.sim.fetching.reader import RecordReader

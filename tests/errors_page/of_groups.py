@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from kip848_client.core.fetch._errors import ANNOUNCED_AFTER_MS
+from kip848_client.core.fetch._positions import RETRY_MS
 from kip848_client.core.group import _committed_errors as committed
 from kip848_client.core.member import HeartbeatRefused, MemberSettings
 from kip848_client.core.member import _policy as policy
@@ -11,8 +13,6 @@ from kip848_client.core.member._policy import Verdict, judge, judge_lookup
 from kip848_client.core.member._reports import REPORT_EVERY_MS
 from kip848_client.core.offsets import _errors as commits
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
-from kip848_client.fetching._errors import ANNOUNCED_AFTER_MS
-from kip848_client.fetching._positions import RETRY_MS
 from tests.errors_page.columns import Column, Sees, Told
 
 __all__ = ["COLUMNS"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.fetching._errors import (
+from kip848_client.core.fetch._errors import (
     ANNOUNCED_AFTER_MS,
     OF_PARTITIONS,
     OF_WHOLES,
@@ -15,9 +14,10 @@ from kip848_client.fetching._errors import (
     rule_of,
     whole_of,
 )
-from kip848_client.fetching._positions import RETRY_MS
-from kip848_client.fetching._queries import REMEDIES, Remedy, remedy_for
-from kip848_client.fetching._troubles import AGAIN_MS
+from kip848_client.core.fetch._positions import RETRY_MS
+from kip848_client.core.fetch._queries import REMEDIES, Remedy, remedy_for
+from kip848_client.core.fetch._troubles import AGAIN_MS
+from kip848_client.error_codes import ErrorCode
 from tests.errors_page.columns import Column, Told
 
 __all__ = ["COLUMNS"]

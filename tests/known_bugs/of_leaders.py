@@ -6,15 +6,15 @@ from typing import Final
 
 from kip848_client.consumer._record_path import RecordPath
 from kip848_client.core.cluster import _leaders
+from kip848_client.core.fetch._answers import Answers
+from kip848_client.core.fetch._core import FetchCore
+from kip848_client.core.fetch._model import EpochEnd
+from kip848_client.core.fetch._planner import Planner
+from kip848_client.core.fetch._queries import Queries
+from kip848_client.core.fetch._replicas import Replicas
+from kip848_client.core.fetch._tenures import Tenures
 from kip848_client.core.group_wire import offsets as _offsets_wire
 from kip848_client.error_codes import ErrorCode
-from kip848_client.fetching._answers import Answers
-from kip848_client.fetching._core import FetchCore
-from kip848_client.fetching._model import EpochEnd
-from kip848_client.fetching._planner import Planner
-from kip848_client.fetching._queries import Queries
-from kip848_client.fetching._replicas import Replicas
-from kip848_client.fetching._tenures import Tenures
 from tests.known_bugs.rows import KnownBug, Proof
 from tests.support.planting import Plant
 from tests.unit.consumer import test_offsets_wire, test_record_path

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kip848_client.fetching._answers import Answers
-from kip848_client.fetching._buffer import Buffer
-from kip848_client.fetching._core import FetchCore
-from kip848_client.fetching._partition import Partition
-from kip848_client.fetching._queries import Queries
-from kip848_client.fetching._tenures import Tenures
-from kip848_client.fetching._troubles import Troubles
+from kip848_client.core.fetch._answers import Answers
+from kip848_client.core.fetch._buffer import Buffer
+from kip848_client.core.fetch._core import FetchCore
+from kip848_client.core.fetch._partition import Partition
+from kip848_client.core.fetch._queries import Queries
+from kip848_client.core.fetch._tenures import Tenures
+from kip848_client.core.fetch._troubles import Troubles
 from kip848_client.records import Decoding, SliceReader
 from kip848_client.records._list_batch import ListBatch
 from tests.known_bugs.rows import KnownBug, Proof

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.fetching import _walk
-from kip848_client.fetching._answers import Answers
-from kip848_client.fetching._core import FetchCore
-from kip848_client.fetching._planner import Planner
-from kip848_client.fetching._queries import Queries
-from kip848_client.fetching._walk import _Aborting
+from kip848_client.core.fetch import _walk
+from kip848_client.core.fetch._answers import Answers
+from kip848_client.core.fetch._core import FetchCore
+from kip848_client.core.fetch._planner import Planner
+from kip848_client.core.fetch._queries import Queries
+from kip848_client.core.fetch._walk import _Aborting
 from kip848_client.records._list_batch import ListBatch
 from tests.known_bugs.rows import KnownBug, Proof
 from tests.support.planting import Plant

@@ -24,15 +24,7 @@ from kip848_client.core.cluster import (
     PartitionLeader,
     TopicLeaders,
 )
-from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import (
-    BrokerError,
-    NoOffsetForPartition,
-    RecordUnreadable,
-    RequestTimedOut,
-)
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     EARLIEST,
     LATEST,
     AllButHeld,
@@ -70,7 +62,15 @@ from kip848_client.fetching import (
     Undecodable,
     Wanted,
 )
-from kip848_client.fetching._model import EpochEnd
+from kip848_client.core.fetch._model import EpochEnd
+from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import (
+    BrokerError,
+    NoOffsetForPartition,
+    RecordUnreadable,
+    RequestTimedOut,
+)
 from tests.support.examples import examples
 from tests.support.fetch_session import take_in
 from tests.unit.fetching._bytes import batch

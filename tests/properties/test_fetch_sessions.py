@@ -13,13 +13,13 @@ from dataclasses import replace
 
 import pytest
 
+from kip848_client.core.fetch._model import FetchAnswer, FetchIntent, PartitionAnswer, Wanted
+from kip848_client.core.fetch._sessions import Difference, FetchSession, Verdict
+from kip848_client.core.fetch._walk import walk
+from kip848_client.core.fetch._wire import fetch_answer, fetch_request
 from kip848_client.core.types import TopicId, TopicIdPartition
 from kip848_client.core.wire.messages.fetch import FetchResponse
 from kip848_client.error_codes import ErrorCode
-from kip848_client.fetching._model import FetchAnswer, FetchIntent, PartitionAnswer, Wanted
-from kip848_client.fetching._sessions import Difference, FetchSession, Verdict
-from kip848_client.fetching._walk import walk
-from kip848_client.fetching._wire import fetch_answer, fetch_request
 from mock_coordinator.core.fetching.sessions import FetchSession as BrokerSession
 from tests.unit.mock_coordinator.broker_harness import BrokerHarness
 

@@ -22,13 +22,13 @@ from kip848_client.core.cluster import (
     PartitionLeader,
     TopicLeaders,
 )
+from kip848_client.core.fetch._commands import Command, ListOffsets, OffsetsFound, OffsetsNotFound
+from kip848_client.core.fetch._events import OffsetsAsked, OffsetsListed, OffsetsNotListed
+from kip848_client.core.fetch._model import EARLIEST, LATEST, FetchSettings, ListedOffset
+from kip848_client.core.fetch._queries import Queries
 from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import RequestTimedOut
-from kip848_client.fetching._commands import Command, ListOffsets, OffsetsFound, OffsetsNotFound
-from kip848_client.fetching._events import OffsetsAsked, OffsetsListed, OffsetsNotListed
-from kip848_client.fetching._model import EARLIEST, LATEST, FetchSettings, ListedOffset
-from kip848_client.fetching._queries import Queries
 from tests.support.examples import examples
 
 PARTITIONS = 4

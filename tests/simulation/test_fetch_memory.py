@@ -17,9 +17,7 @@ from typing import Final
 import pytest
 
 from kip848_client.core.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
-from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     EARLIEST,
     AllButHeld,
     AssignmentChanged,
@@ -51,6 +49,8 @@ from kip848_client.fetching import (
     TimerFired,
     Wanted,
 )
+from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.logs.batch_writer import NewRecord, encode_batch
 from mock_coordinator.core.logs.record_batch import with_base_offset
 from tests.support.fetch_session import take_in

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from kip848_client.core.assignors import SubscriptionType
+from kip848_client.core.fetch._core import FetchCore
+from kip848_client.core.fetch._partition import HELD, Partition
 from kip848_client.core.group import AssignPartitions, _listener_calls
 from kip848_client.core.member import LossReason, _core, _policy
 from kip848_client.core.member._model import HeartbeatRefused, group_by_topic
@@ -16,8 +18,6 @@ from kip848_client.core.member._policy import Verdict
 from kip848_client.core.member._settling import ExtraHeartbeats
 from kip848_client.core.member._work import CallbackWork
 from kip848_client.core.offsets import OffsetTracker
-from kip848_client.fetching._core import FetchCore
-from kip848_client.fetching._partition import HELD, Partition
 from mock_coordinator.core.groups.assignment import current_assignment, target_assignment
 from mock_coordinator.core.groups.service import coordinator as groups
 from mock_coordinator.core.groups.state import consumer_group

@@ -12,14 +12,14 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from kip848_client.core.cluster import Leaders, MetadataQuestions
-from kip848_client.fetching._answers import Answers
-from kip848_client.fetching._buffer import Buffer
-from kip848_client.fetching._core import FetchCore
-from kip848_client.fetching._partition import Partition
-from kip848_client.fetching._planner import Planner
-from kip848_client.fetching._sessions import FetchSession
-from kip848_client.fetching._tenures import Tenures
-from kip848_client.fetching._topics import Topics
+from kip848_client.core.fetch._answers import Answers
+from kip848_client.core.fetch._buffer import Buffer
+from kip848_client.core.fetch._core import FetchCore
+from kip848_client.core.fetch._partition import Partition
+from kip848_client.core.fetch._planner import Planner
+from kip848_client.core.fetch._sessions import FetchSession
+from kip848_client.core.fetch._tenures import Tenures
+from kip848_client.core.fetch._topics import Topics
 from mock_coordinator.sim.fetching import asking, reading, structure
 from mock_coordinator.sim.fetching.asking import (
     NoStarvation,
@@ -72,7 +72,7 @@ BUGS: Final = (
     ),
     Bug(
         "the next offset is counted in records",
-        sys.modules["kip848_client.fetching._walk"],
+        sys.modules["kip848_client.core.fetch._walk"],
         "_batch",
         "return BatchRef(at, end, base, after, count",
         "return BatchRef(at, end, base, base + count, count",

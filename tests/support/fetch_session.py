@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kip848_client.core.fetch import FetchIntent, Wanted
 from kip848_client.core.types import TopicIdPartition
-from kip848_client.fetching import FetchIntent, Wanted
 
 __all__ = ["take_in"]
 

@@ -57,7 +57,7 @@ PURE = (
     "kip848_client.exactly_once._progress",
     "kip848_client.exactly_once._unsendable",
     "kip848_client.exactly_once._verdicts",
-    "kip848_client.fetching",
+    "kip848_client.core.fetch",
     "kip848_client.core.group",
     "kip848_client.history",
     "kip848_client.core.member",

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from kip848_client.admin._asking import Asking
+from kip848_client.core.fetch._core import FetchCore
 from kip848_client.error_codes import ErrorCode
-from kip848_client.fetching._core import FetchCore
 from kip848_client.producing._answers import Answers
 from kip848_client.producing._sender import Sender
 from kip848_client.producing._transaction import Transactions

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
+from kip848_client.core.fetch import Sought
 from kip848_client.core.group import (
     AssignPartitions,
     CallListener,
@@ -17,7 +18,6 @@ from kip848_client.core.offsets import OffsetTracker
 from kip848_client.core.types import TopicIdPartition, TopicPartition
 from kip848_client.errors import CallbackError, CommitFailed, Kip848Error, NotAssigned
 from kip848_client.exactly_once import Portion
-from kip848_client.fetching import Sought
 from kip848_client.producing import Group, OffsetToCommit
 from mock_coordinator.sim.exactly_once.context import ProcessContext
 from mock_coordinator.sim.group_requests import Sender

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kip848_client.core.cluster import LearnLeaders
+from kip848_client.core.fetch._commands import ListOffsets, SendFetch
+from kip848_client.core.fetch._model import FetchAnswer, Wanted
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicIdPartition
 from kip848_client.core.wire.messages.fetch import FetchRequest
-from kip848_client.fetching._commands import ListOffsets, SendFetch
-from kip848_client.fetching._model import FetchAnswer, Wanted
 from mock_coordinator.sim.invariants import Violation
 from mock_coordinator.sim.trace import shown_partitions
 

@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kip848_client.core.cluster import ClusterChanged
-from kip848_client.core.types import TopicIdPartition, TopicPartition
-from kip848_client.errors import RequestTimedOut
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     Command,
     CommittedFailed,
     CommittedFound,
@@ -18,6 +16,8 @@ from kip848_client.fetching import (
     LookUpCommitted,
     StoredOffset,
 )
+from kip848_client.core.types import TopicIdPartition, TopicPartition
+from kip848_client.errors import RequestTimedOut
 from mock_coordinator.sim.fetching.brokers import RACKS, Brokers
 from mock_coordinator.sim.fetching.context import FetchContext
 from mock_coordinator.sim.fetching.driver import FetchDriver

@@ -8,7 +8,7 @@ from random import Random
 from typing import Final
 
 from kip848_client.core.cluster import LearnLeaders
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     CloseSession,
     Command,
     Event,

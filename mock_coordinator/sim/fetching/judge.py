@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kip848_client.core.cluster import ClusterChanged, LeadersLearnt, LeadersNotLearnt, LearnLeaders
-from kip848_client.core.types import TopicIdPartition, TopicPartition
-from kip848_client.core.wire.messages.fetch import FetchRequest
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     BufferRead,
     Command,
     CommittedFailed,
@@ -25,6 +23,8 @@ from kip848_client.fetching import (
     Slice,
     TimerFired,
 )
+from kip848_client.core.types import TopicIdPartition, TopicPartition
+from kip848_client.core.wire.messages.fetch import FetchRequest
 from mock_coordinator.sim.fetching.asking import Asking
 from mock_coordinator.sim.fetching.reading import Reading
 from mock_coordinator.sim.history import Histories

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection
 from random import Random
 from typing import Protocol
 
+from kip848_client.core.fetch import BatchRef, BufferRead, Event, FetchCore, Slice, Undecodable
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import RecordUnreadable
-from kip848_client.fetching import BatchRef, BufferRead, Event, FetchCore, Slice, Undecodable
 from mock_coordinator.core.logs.record_batch import checksum_is_right, read_header, records_of
 
 __all__ = ["Audience", "RecordReader"]

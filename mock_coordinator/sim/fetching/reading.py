@@ -15,14 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kip848_client.core.types import (
-    ZERO_TOPIC_ID,
-    TopicId,
-    TopicIdPartition,
-    TopicPartition,
-    format_topic_id,
-)
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     AssignmentChanged,
     CommittedFound,
     Event,
@@ -36,6 +29,13 @@ from kip848_client.fetching import (
     Slice,
     Sought,
     TimerFired,
+)
+from kip848_client.core.types import (
+    ZERO_TOPIC_ID,
+    TopicId,
+    TopicIdPartition,
+    TopicPartition,
+    format_topic_id,
 )
 from mock_coordinator.sim.history import Histories, Reader, WrongRecord
 from mock_coordinator.sim.invariants import Violation

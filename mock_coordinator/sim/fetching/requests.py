@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kip848_client.core.member import LossReason
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     CloseSession,
     Event,
     FetchAnswered,
@@ -16,7 +15,7 @@ from kip848_client.fetching import (
     OffsetsNotListed,
     SendFetch,
 )
-from kip848_client.fetching._wire import (
+from kip848_client.core.fetch._wire import (
     FETCH_VERSIONS,
     closing_request,
     fetch_answer,
@@ -25,6 +24,7 @@ from kip848_client.fetching._wire import (
     list_offsets_versions,
     listed_offsets,
 )
+from kip848_client.core.member import LossReason
 from mock_coordinator.sim.client_connection import Answer
 from mock_coordinator.sim.node_requests import NodeRequests, Wires
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from kip848_client.core.cluster import LeadersLearnt
-from kip848_client.fetching import Command, Event, FetchAnswered, SendFetch, Undecodable
+from kip848_client.core.fetch import Command, Event, FetchAnswered, SendFetch, Undecodable
 
 __all__ = ["shown"]
 

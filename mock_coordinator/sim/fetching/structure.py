@@ -16,10 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from kip848_client.core.cluster import LeadersNotLearnt
-from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import LocalProtocolError
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     BufferRead,
     CloseRequested,
     Command,
@@ -40,8 +37,11 @@ from kip848_client.fetching import (
     StoredOffset,
     TimerFired,
 )
-from kip848_client.fetching._partition import Phase
-from kip848_client.fetching._snapshot import FetchSnapshot, PartitionSnapshot
+from kip848_client.core.fetch._partition import Phase
+from kip848_client.core.fetch._snapshot import FetchSnapshot, PartitionSnapshot
+from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import LocalProtocolError
 from mock_coordinator.core.fetching.sessions import FetchSession
 from mock_coordinator.sim.invariants import Violation
 

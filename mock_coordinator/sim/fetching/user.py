@@ -8,8 +8,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Final
 
-from kip848_client.core.types import TopicId, TopicPartition
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     EARLIEST,
     LATEST,
     AllButHeld,
@@ -30,6 +29,7 @@ from kip848_client.fetching import (
     TopicsLimited,
     TroubleTold,
 )
+from kip848_client.core.types import TopicId, TopicPartition
 from mock_coordinator.sim.fetching.brokers import Brokers
 from mock_coordinator.sim.fetching.client import Client
 from mock_coordinator.sim.fetching.context import FetchContext

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from kip848_client.core.fetch import CloseRequested
 from kip848_client.core.types import TopicIdPartition, TopicPartition
-from kip848_client.fetching import CloseRequested
 from mock_coordinator.core.profiles import profile_named
 from mock_coordinator.sim.fetching.brokers import Brokers
 from mock_coordinator.sim.fetching.client import NAME

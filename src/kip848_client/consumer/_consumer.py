@@ -30,6 +30,7 @@ from kip848_client.consumer._patterns import checked_pattern
 from kip848_client.consumer._poller import Caller, calling_task
 from kip848_client.consumer._records import OffsetAndMetadata, OffsetForTransaction
 from kip848_client.consumer._wishes import with_epochs
+from kip848_client.core.fetch import EARLIEST, LATEST, Paused, Resumed
 from kip848_client.core.member import LeaveMode
 from kip848_client.core.offsets import CommittableOffset
 from kip848_client.core.shown import repr_at_any_time
@@ -40,7 +41,6 @@ from kip848_client.errors import (
     LocalProtocolError,
     NotAssigned,
 )
-from kip848_client.fetching import EARLIEST, LATEST, Paused, Resumed
 from kip848_client.records import Decoding, Record, RecordBatchView
 
 __all__ = ["Consumer"]

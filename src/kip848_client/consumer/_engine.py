@@ -45,6 +45,7 @@ from kip848_client.consumer._supervisor import Supervisor
 from kip848_client.consumer._watch import Watch
 from kip848_client.consumer._wishes import CommitWishes
 from kip848_client.core.cluster import ClusterChanged
+from kip848_client.core.fetch import AssignmentChanged, Event, Started, TopicsLimited
 from kip848_client.core.member import (
     LeaveMode,
     LeaveRequested,
@@ -62,7 +63,6 @@ from kip848_client.errors import (
     LocalProtocolError,
     UnsupportedVersion,
 )
-from kip848_client.fetching import AssignmentChanged, Event, Started, TopicsLimited
 from kip848_client.records import Decoding
 from kip848_client.watching import FetchMeter
 

@@ -20,18 +20,7 @@ from kip848_client._driver._topics import TopicDirectory
 from kip848_client._ports import Clock, NotSent, Transport
 from kip848_client.consumer._commits import Commits
 from kip848_client.core.cluster import LearnLeaders
-from kip848_client.core.types import TopicIdPartition, TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import (
-    BrokerError,
-    ConsumerClosed,
-    Kip848Error,
-    LocalProtocolError,
-    RequestTimedOut,
-    UnsupportedVersion,
-    WireError,
-)
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     FETCH_VERSIONS,
     CloseRequested,
     CloseSession,
@@ -64,6 +53,17 @@ from kip848_client.fetching import (
     list_offsets_request,
     list_offsets_versions,
     listed_offsets,
+)
+from kip848_client.core.types import TopicIdPartition, TopicPartition
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import (
+    BrokerError,
+    ConsumerClosed,
+    Kip848Error,
+    LocalProtocolError,
+    RequestTimedOut,
+    UnsupportedVersion,
+    WireError,
 )
 from kip848_client.watching import FetchMeter
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
+from kip848_client.core.fetch import AllButHeld
 from kip848_client.core.types import TopicId, TopicPartition
-from kip848_client.fetching import AllButHeld
 
 __all__ = ["Held"]
 

@@ -15,9 +15,9 @@ from kip848_client._driver._closing import Closing
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._engine import Engine
 from kip848_client.consumer._records import OffsetAndTimestamp
+from kip848_client.core.fetch import EARLIEST, LATEST
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConsumerClosed, ConsumerNotStarted, NotAssigned, not_assigned
-from kip848_client.fetching import EARLIEST, LATEST
 from kip848_client.watching import lag_of
 
 __all__ = ["Inquiry"]

@@ -17,11 +17,11 @@ from kip848_client.config import ConsumerConfig, parse_duration_ms
 from kip848_client.consumer._arguments import checked_deserializer
 from kip848_client.core.assignor_rounds import ComputingSettings
 from kip848_client.core.backoff import backoff_ms
+from kip848_client.core.fetch import FetchCore, FetchSettings
 from kip848_client.core.group import GroupCore
 from kip848_client.core.member import MemberCore, MemberSettings, OfferedAssignor
 from kip848_client.core.offsets import CommitterCore, CommitterSettings, OffsetTracker
 from kip848_client.core.types import MemberId, TopicId, TopicPartition
-from kip848_client.fetching import FetchCore, FetchSettings
 from kip848_client.records import Decoding, Deserializer
 
 __all__ = ["Network", "connections", "decoding_of", "fetch_core", "group_core"]

@@ -14,10 +14,7 @@ from kip848_client._ports import Clock
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._fetching import Fetching
 from kip848_client.core.cluster import NO_EPOCH
-from kip848_client.core.offsets import CommittableOffset
-from kip848_client.core.types import TopicPartition
-from kip848_client.errors import ConsumerClosed, not_assigned
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     FoundOffset,
     SeekBegun,
     SeekEnded,
@@ -26,6 +23,9 @@ from kip848_client.fetching import (
     StoredOffset,
     TroubleTold,
 )
+from kip848_client.core.offsets import CommittableOffset
+from kip848_client.core.types import TopicPartition
+from kip848_client.errors import ConsumerClosed, not_assigned
 
 __all__ = ["Positions"]
 

@@ -23,10 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from kip848_client.consumer._unpacking import UnpackingThread
-from kip848_client.core.offsets import CommittableOffset, HandOuts, OffsetTracker
-from kip848_client.core.types import TopicPartition
-from kip848_client.errors import BatchUnreadable, Kip848Error, RecordUnreadable, not_assigned
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     BufferRead,
     Cursor,
     Event,
@@ -36,6 +33,9 @@ from kip848_client.fetching import (
     TroubleTold,
     Undecodable,
 )
+from kip848_client.core.offsets import CommittableOffset, HandOuts, OffsetTracker
+from kip848_client.core.types import TopicPartition
+from kip848_client.errors import BatchUnreadable, Kip848Error, RecordUnreadable, not_assigned
 from kip848_client.records import (
     STOPS,
     AheadReader,

@@ -19,8 +19,8 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, Final
 
+from kip848_client.core.fetch._model import Slice
 from kip848_client.errors import RecordUnreadable
-from kip848_client.fetching._model import Slice
 from kip848_client.records._columns import Gathered
 from kip848_client.records._reader import SliceReader, unpacking_of
 from kip848_client.records._record import Decoding, RawRecord, Record

@@ -18,9 +18,9 @@ from itertools import chain, islice
 from typing import Any, Final
 
 from kip848_client._aiokafka._codec import RawRecord, corrupt, decoded
+from kip848_client.core.fetch._model import BATCH_HEADER_BYTES, BatchRef, Cursor
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import RecordUnreadable
-from kip848_client.fetching._model import BATCH_HEADER_BYTES, BatchRef, Cursor
 from kip848_client.records._legacy import legacy_records
 from kip848_client.records._list_columns import ListColumns
 from kip848_client.records._payload import Payload, uncompressed_header

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kip848_client.core.extensions import ALLOWED
-from kip848_client.fetching._model import BatchRef, Cursor
+from kip848_client.core.fetch._model import BatchRef, Cursor
 from kip848_client.records._columns import OpenBatch
 from kip848_client.records._list_batch import ListBatch
 from kip848_client.records._payload import Payload, uncompressed_header

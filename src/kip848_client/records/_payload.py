@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from kip848_client.core.compression import CODEC_MASK
-from kip848_client.fetching._model import BATCH_HEADER_BYTES, BatchRef
+from kip848_client.core.fetch._model import BATCH_HEADER_BYTES, BatchRef
 
 __all__ = ["Payload", "uncompressed_header"]
 

@@ -15,8 +15,8 @@ from crc32c import crc32c
 
 from kip848_client._aiokafka._codec import corrupt
 from kip848_client.core.compression import CODEC_MASK
+from kip848_client.core.fetch._model import BatchRef, Slice
 from kip848_client.errors import RecordUnreadable
-from kip848_client.fetching._model import BatchRef, Slice
 from kip848_client.records._columns import Gathered, OpenBatch
 from kip848_client.records._legacy import legacy_checksum_is_right
 from kip848_client.records._paths import open_batch, wants_header

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kip848_client._aiokafka._codec import corrupt
-from kip848_client.fetching._model import BATCH_HEADER_BYTES, BatchRef, Cursor
+from kip848_client.core.fetch._model import BATCH_HEADER_BYTES, BatchRef, Cursor
 from kip848_client.records._arrow import header_type, pyarrow, timestamp_type
 from kip848_client.records._columns import ArrowColumns
 from kip848_client.records._list_columns import ListColumns

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from kip848_client.core.compression import CODEC_MASK, unpack, unpack_small
-from kip848_client.fetching._model import BATCH_HEADER_BYTES, BatchRef
+from kip848_client.core.fetch._model import BATCH_HEADER_BYTES, BatchRef
 from kip848_client.records._legacy import wrapped
 from kip848_client.records._payload import Payload, uncompressed_header
 

@@ -6,8 +6,7 @@ import struct
 from collections.abc import Iterable
 from typing import Final
 
-from kip848_client.core.types import TopicPartition
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     BATCH_HEADER_BYTES,
     Command,
     Event,
@@ -17,6 +16,7 @@ from kip848_client.fetching import (
     SendFetch,
     Slice,
 )
+from kip848_client.core.types import TopicPartition
 from kip848_client.metrics import ClientMetrics, Reading, rows
 from kip848_client.watching._partition_trends import PartitionTrends
 

@@ -8,9 +8,7 @@ from typing import Any, Final
 from kip848_client import TopicPartition
 from kip848_client.consumer._record_path import RecordPath
 from kip848_client.core.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
-from kip848_client.core.offsets import OffsetTracker
-from kip848_client.core.types import TopicId, TopicIdPartition
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     AllButHeld,
     AssignmentChanged,
     Event,
@@ -30,6 +28,8 @@ from kip848_client.fetching import (
     TimerFired,
     Wanted,
 )
+from kip848_client.core.offsets import OffsetTracker
+from kip848_client.core.types import TopicId, TopicIdPartition
 from kip848_client.records import Decoding
 from tests.support.fetch_session import take_in
 from tests.unit.records.batches import Row, batch

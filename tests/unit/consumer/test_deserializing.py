@@ -12,8 +12,8 @@ from kip848_client import TopicPartition
 from kip848_client.consumer._deserializing import AT_ONCE_MAX
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._poller import Poller
+from kip848_client.core.fetch import Paused, Resumed, Sought
 from kip848_client.errors import ConsumerClosed, LocalProtocolError, NotAssigned, RecordUnreadable
-from kip848_client.fetching import Paused, Resumed, Sought
 from kip848_client.records import Record
 from tests.unit.consumer.fetched import A, B, PathHarness
 from tests.unit.waiting import some_rounds, until

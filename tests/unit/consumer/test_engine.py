@@ -12,13 +12,13 @@ import pytest
 from kip848_client import CommitFailed, LeaveMode, MemberState, TopicPartition
 from kip848_client._ports import NotSent
 from kip848_client.consumer._fetching import Fetching
+from kip848_client.core.fetch import Event, FetchAnswered
 from kip848_client.errors import (
     ConfigError,
     ConsumerClosed,
     Kip848Error,
     LocalProtocolError,
 )
-from kip848_client.fetching import Event, FetchAnswered
 from tests.unit.consumer.fake_network import TP, Offline, offline
 from tests.unit.waiting import some_rounds, until
 

@@ -15,27 +15,7 @@ from kip848_client import TopicPartition
 from kip848_client._ports import ConnectionBroken, NotSent
 from kip848_client.consumer._fetching import Fetching
 from kip848_client.core.cluster import Endpoint, LeadersNotLearnt, LearnLeaders
-from kip848_client.core.offsets import CommittableOffset
-from kip848_client.core.types import TopicId
-from kip848_client.core.wire.messages.fetch import FetchResponse
-from kip848_client.core.wire.messages.list_offsets import (
-    ListOffsetsResponse,
-    ListOffsetsResponseListOffsetsPartitionResponse,
-    ListOffsetsResponseListOffsetsTopicResponse,
-)
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import (
-    ConsumerClosed,
-    Kip848Error,
-    LocalProtocolError,
-    RemoteProtocolError,
-    RequestTimedOut,
-    TopicAuthorizationFailed,
-    UnsupportedVersion,
-    WireError,
-    broker_error,
-)
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     CloseRequested,
     CloseSession,
     Command,
@@ -65,6 +45,26 @@ from kip848_client.fetching import (
     TimerFired,
     UseEndpoints,
     Wanted,
+)
+from kip848_client.core.offsets import CommittableOffset
+from kip848_client.core.types import TopicId
+from kip848_client.core.wire.messages.fetch import FetchResponse
+from kip848_client.core.wire.messages.list_offsets import (
+    ListOffsetsResponse,
+    ListOffsetsResponseListOffsetsPartitionResponse,
+    ListOffsetsResponseListOffsetsTopicResponse,
+)
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import (
+    ConsumerClosed,
+    Kip848Error,
+    LocalProtocolError,
+    RemoteProtocolError,
+    RequestTimedOut,
+    TopicAuthorizationFailed,
+    UnsupportedVersion,
+    WireError,
+    broker_error,
 )
 from tests.unit.consumer.fakes import FakeClock, FakeTransport
 from tests.unit.waiting import some_rounds, until

@@ -13,9 +13,7 @@ from kip848_client.config import ConsumerConfig
 from kip848_client.consumer import _parts
 from kip848_client.consumer._parts import fetch_core, group_core
 from kip848_client.core.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
-from kip848_client.core.offsets import OffsetTracker
-from kip848_client.core.types import TopicId, TopicPartition
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     AssignmentChanged,
     FetchSettings,
     ListOffsets,
@@ -23,6 +21,8 @@ from kip848_client.fetching import (
     Sought,
     Started,
 )
+from kip848_client.core.offsets import OffsetTracker
+from kip848_client.core.types import TopicId, TopicPartition
 from tests.unit.consumer.fakes import FakeClock
 from tests.unit.member._harness import MEMBER, MemberHarness
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from kip848_client import NotAssigned, RecordUnreadable, TopicPartition
+from kip848_client.core.fetch import Paused, Resumed, Sought
 from kip848_client.core.offsets import CommittableOffset
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import TopicAuthorizationFailed
-from kip848_client.fetching import Paused, Resumed, Sought
 from tests.unit.consumer.fetched import A, B, PathHarness
 from tests.unit.records.batches import resealed
 

@@ -12,18 +12,18 @@ from kip848_client.core.cluster import (
     PartitionLeader,
     TopicLeaders,
 )
-from kip848_client.core.types import TopicId, TopicPartition
-from kip848_client.fetching._commands import Command, ListOffsets, LookUpCommitted
-from kip848_client.fetching._events import (
+from kip848_client.core.fetch._commands import Command, ListOffsets, LookUpCommitted
+from kip848_client.core.fetch._events import (
     CommittedFailed,
     CommittedFound,
     OffsetsAsked,
     OffsetsListed,
     OffsetsNotListed,
 )
-from kip848_client.fetching._model import FetchSettings, ListedOffset, StoredOffset
-from kip848_client.fetching._positions import Positions, Result
-from kip848_client.fetching._queries import Queries
+from kip848_client.core.fetch._model import FetchSettings, ListedOffset, StoredOffset
+from kip848_client.core.fetch._positions import Positions, Result
+from kip848_client.core.fetch._queries import Queries
+from kip848_client.core.types import TopicId, TopicPartition
 
 __all__ = ["ID", "OTHER_ID", "Looking", "listed", "tp"]
 

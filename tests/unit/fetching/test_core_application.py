@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import LocalProtocolError
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     AllButHeld,
     AssignmentChanged,
     BufferRead,
@@ -25,6 +23,8 @@ from kip848_client.fetching import (
     StoredOffset,
     TopicsLimited,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import LocalProtocolError
 from tests.unit.fetching._harness import Harness, data, row, tid, tp
 
 BOTH = frozenset((tp(0), tp(1)))

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import (
-    BrokerError,
-    NoOffsetForPartition,
-    OffsetOutOfRange,
-    RecordUnreadable,
-    TopicAuthorizationFailed,
-    TransportError,
-)
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     FetchLost,
     FetchSettings,
     Paused,
@@ -25,7 +16,16 @@ from kip848_client.fetching import (
     StoredOffset,
     TroubleTold,
 )
-from kip848_client.fetching._errors import rule_of
+from kip848_client.core.fetch._errors import rule_of
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import (
+    BrokerError,
+    NoOffsetForPartition,
+    OffsetOutOfRange,
+    RecordUnreadable,
+    TopicAuthorizationFailed,
+    TransportError,
+)
 from tests.unit.fetching._harness import Harness, data, row, tp
 
 QUIET = [

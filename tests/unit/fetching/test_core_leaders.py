@@ -14,8 +14,7 @@ from kip848_client.core.cluster import (
     PartitionLeader,
     TopicLeaders,
 )
-from kip848_client.error_codes import ErrorCode
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     LATEST,
     FetchAnswer,
     FetchAnswered,
@@ -27,6 +26,7 @@ from kip848_client.fetching import (
     SendFetch,
     UseEndpoints,
 )
+from kip848_client.error_codes import ErrorCode
 from tests.unit.fetching._harness import Harness, Topic, data, key, row, tid, tp
 
 MOVED = [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH]

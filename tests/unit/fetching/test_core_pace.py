@@ -7,8 +7,7 @@ import itertools
 import pytest
 
 from kip848_client.core.cluster import LearnLeaders
-from kip848_client.error_codes import ErrorCode
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     AssignmentChanged,
     BufferRead,
     FetchSettings,
@@ -18,7 +17,8 @@ from kip848_client.fetching import (
     Sought,
     Started,
 )
-from kip848_client.fetching._planner import FIRST_WAIT_MS, HOLD_MS
+from kip848_client.core.fetch._planner import FIRST_WAIT_MS, HOLD_MS
+from kip848_client.error_codes import ErrorCode
 from tests.unit.fetching._harness import Harness, Topic, data, key, row, tid, tp
 
 

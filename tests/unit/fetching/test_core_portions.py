@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kip848_client.core.cluster import ClusterChanged, LearnLeaders
-from kip848_client.error_codes import ErrorCode
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     AssignmentChanged,
     CommittedFound,
     FetchAnswer,
@@ -25,6 +24,7 @@ from kip848_client.fetching import (
     StoredOffset,
     TimerFired,
 )
+from kip848_client.error_codes import ErrorCode
 from tests.unit.fetching._harness import Harness, data, row, tp
 
 TWO = FetchSettings(max_bytes=16_000_000, reset_policy="earliest", rows_a_step=2)

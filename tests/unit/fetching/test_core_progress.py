@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     LATEST,
     FetchSettings,
     ListOffsets,
@@ -15,6 +14,7 @@ from kip848_client.fetching import (
     SendFetch,
     Sought,
 )
+from kip848_client.error_codes import ErrorCode
 from tests.unit.fetching._harness import Harness, data, row, tp
 
 COMMITTED = FetchSettings(read_committed=True, reset_policy="earliest")

@@ -6,10 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from kip848_client.core.types import TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import NoOffsetForPartition
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     LATEST,
     AllButHeld,
     AssignmentChanged,
@@ -25,7 +22,10 @@ from kip848_client.fetching import (
     TroubleTold,
     Wanted,
 )
-from kip848_client.fetching._model import EpochEnd
+from kip848_client.core.fetch._model import EpochEnd
+from kip848_client.core.types import TopicPartition
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import NoOffsetForPartition
 from tests.unit.fetching._bytes import COMMIT, marker
 from tests.unit.fetching._harness import Harness, data, key, row, tid, tp
 

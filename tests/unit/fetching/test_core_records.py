@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.errors import RecordUnreadable
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     FetchSettings,
     Readable,
     Slice,
@@ -13,6 +12,7 @@ from kip848_client.fetching import (
     TroubleTold,
     Undecodable,
 )
+from kip848_client.errors import RecordUnreadable
 from tests.unit.fetching._bytes import ABORT, TRANSACTIONAL, batch, marker
 from tests.unit.fetching._harness import Harness, data, row, tp
 

@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from kip848_client.core.cluster import ClusterChanged, LeadersLearnt, PartitionLeader, TopicLeaders
+from kip848_client.core.fetch import FetchSettings, ListOffsets, SendFetch
 from kip848_client.error_codes import ErrorCode
-from kip848_client.fetching import FetchSettings, ListOffsets, SendFetch
 from tests.unit.fetching._harness import Harness, data, row, tid, tp
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     AssignmentChanged,
     CloseRequested,
     CloseSession,
@@ -17,6 +16,7 @@ from kip848_client.fetching import (
     SendFetch,
     TimerFired,
 )
+from kip848_client.error_codes import ErrorCode
 from tests.unit.fetching._harness import Harness, data, key, row, tid, tp
 
 

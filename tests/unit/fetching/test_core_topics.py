@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.core.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import BrokerError, TopicGone
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     AssignmentChanged,
     FetchSettings,
     LookUpCommitted,
@@ -21,6 +19,8 @@ from kip848_client.fetching import (
     StoredOffset,
     TroubleTold,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import BrokerError, TopicGone
 from tests.unit.fetching._harness import Harness, Topic, data, key, row, tid, tp
 
 

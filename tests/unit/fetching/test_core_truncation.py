@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import LogTruncated
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     EpochEnd,
     FetchSettings,
     ListOffsets,
@@ -16,6 +14,8 @@ from kip848_client.fetching import (
     StoredOffset,
     TroubleTold,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import LogTruncated
 from tests.unit.fetching._harness import Harness, data, key, row, tp
 
 

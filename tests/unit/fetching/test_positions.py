@@ -7,6 +7,10 @@ from dataclasses import replace
 import pytest
 
 from kip848_client.core.cluster import NO_EPOCH
+from kip848_client.core.fetch._commands import ListOffsets, LookUpCommitted, Notice
+from kip848_client.core.fetch._events import CommittedFailed, CommittedFound, OffsetsNotListed
+from kip848_client.core.fetch._model import EARLIEST, LATEST, FetchSettings, StoredOffset
+from kip848_client.core.fetch._positions import PositionFound, PositionStands, PositionTrouble
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,
@@ -19,10 +23,6 @@ from kip848_client.errors import (
     TopicAuthorizationFailed,
     UnknownMemberId,
 )
-from kip848_client.fetching._commands import ListOffsets, LookUpCommitted, Notice
-from kip848_client.fetching._events import CommittedFailed, CommittedFound, OffsetsNotListed
-from kip848_client.fetching._model import EARLIEST, LATEST, FetchSettings, StoredOffset
-from kip848_client.fetching._positions import PositionFound, PositionStands, PositionTrouble
 from tests.unit.fetching._looking import ID, Looking, listed, tp
 
 A, B, C = tp(0), tp(1), tp(2)

@@ -7,6 +7,14 @@ from itertools import pairwise
 
 import pytest
 
+from kip848_client.core.fetch._commands import ListOffsets, Notice, OffsetsFound, OffsetsNotFound
+from kip848_client.core.fetch._events import OffsetsListed, OffsetsNotListed
+from kip848_client.core.fetch._model import (
+    EARLIEST,
+    LATEST,
+    FetchSettings,
+    FoundOffset,
+)
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,
@@ -17,14 +25,6 @@ from kip848_client.errors import (
     TopicAuthorizationFailed,
     UnknownBrokerError,
     UnsupportedVersion,
-)
-from kip848_client.fetching._commands import ListOffsets, Notice, OffsetsFound, OffsetsNotFound
-from kip848_client.fetching._events import OffsetsListed, OffsetsNotListed
-from kip848_client.fetching._model import (
-    EARLIEST,
-    LATEST,
-    FetchSettings,
-    FoundOffset,
 )
 from tests.unit.fetching._looking import ID, OTHER_ID, Looking, listed, tp
 

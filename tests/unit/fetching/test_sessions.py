@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 import pytest
 
+from kip848_client.core.fetch._model import FetchAnswer, PartitionAnswer, Wanted
+from kip848_client.core.fetch._sessions import Difference, FetchSession, Verdict
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicIdPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError
-from kip848_client.fetching._model import FetchAnswer, PartitionAnswer, Wanted
-from kip848_client.fetching._sessions import Difference, FetchSession, Verdict
 
 T = TopicId(b"t" * 16)
 U = TopicId(b"u" * 16)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client.fetching._walk import Walked, walk
+from kip848_client.core.fetch._walk import Walked, walk
 from tests.unit.fetching._bytes import (
     ABORT,
     COMMIT,

@@ -11,6 +11,26 @@ from hypothesis import strategies as st
 from kip848_client.core.cluster import (
     Endpoint,
 )
+from kip848_client.core.fetch._commands import CloseSession, ListOffsets
+from kip848_client.core.fetch._model import (
+    EARLIEST,
+    LATEST,
+    EpochEnd,
+    FetchAnswer,
+    FetchIntent,
+    ListedOffset,
+    PartitionAnswer,
+    Wanted,
+)
+from kip848_client.core.fetch._wire import (
+    FETCH_VERSIONS,
+    closing_request,
+    fetch_answer,
+    fetch_request,
+    list_offsets_request,
+    list_offsets_versions,
+    listed_offsets,
+)
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicPartition
 from kip848_client.core.wire import decode, encode
 from kip848_client.core.wire.messages.fetch import (
@@ -30,26 +50,6 @@ from kip848_client.core.wire.messages.list_offsets import (
     ListOffsetsResponseListOffsetsTopicResponse,
 )
 from kip848_client.error_codes import ErrorCode
-from kip848_client.fetching._commands import CloseSession, ListOffsets
-from kip848_client.fetching._model import (
-    EARLIEST,
-    LATEST,
-    EpochEnd,
-    FetchAnswer,
-    FetchIntent,
-    ListedOffset,
-    PartitionAnswer,
-    Wanted,
-)
-from kip848_client.fetching._wire import (
-    FETCH_VERSIONS,
-    closing_request,
-    fetch_answer,
-    fetch_request,
-    list_offsets_request,
-    list_offsets_versions,
-    listed_offsets,
-)
 
 T = TopicId(b"t" * 16)
 U = TopicId(b"u" * 16)

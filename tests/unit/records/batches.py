@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from crc32c import crc32c
 
+from kip848_client.core.fetch._model import BatchRef, Cursor, Slice
 from kip848_client.core.types import TopicId, TopicPartition
-from kip848_client.fetching._model import BatchRef, Cursor, Slice
 
 __all__ = ["TP", "Row", "batch", "refs", "resealed", "slice_of"]
 

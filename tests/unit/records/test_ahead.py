@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from kip848_client.core.fetch._model import Slice
 from kip848_client.errors import RecordUnreadable
-from kip848_client.fetching._model import Slice
 from kip848_client.records import (
     AheadReader,
     Decoding,

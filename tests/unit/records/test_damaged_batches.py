@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kip848_client.core.fetch._model import Slice
 from kip848_client.errors import RecordUnreadable
-from kip848_client.fetching._model import Slice
 from kip848_client.records import (
     Decoding,
     Gathered,

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import pytest
 
+from kip848_client.core.fetch._model import BatchRef
 from kip848_client.errors import RecordUnreadable
-from kip848_client.fetching._model import BatchRef
 from kip848_client.records import Decoding, Gathered, Record, SliceReader
 from kip848_client.records._columns import OpenBatch
 from kip848_client.records._paths import COMPILED, PATHS, open_batch

@@ -12,10 +12,10 @@ import cramjam
 import pytest
 from xxhash import xxh32_intdigest
 
+from kip848_client.core.fetch._model import Cursor, Slice
+from kip848_client.core.fetch._walk import walk
 from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.errors import BatchUnreadable, RecordUnreadable
-from kip848_client.fetching._model import Cursor, Slice
-from kip848_client.fetching._walk import walk
 from kip848_client.records import Decoding, Gathered, NotUnpacked, RecordsDamaged, SliceReader
 from tests.unit.records.batches import Row, batch
 

@@ -11,8 +11,8 @@ from weakref import WeakSet
 import pytest
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 
+from kip848_client.core.fetch._model import BatchRef, Slice
 from kip848_client.errors import BrokerError, RecordUnreadable
-from kip848_client.fetching._model import BatchRef, Slice
 from kip848_client.records import (
     Decoding,
     Gathered,

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 
 from kip848_client._aiokafka._codec import decoded
+from kip848_client.core.fetch._model import Slice
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError, RecordUnreadable
-from kip848_client.fetching._model import Slice
 from kip848_client.records import Decoding, Gathered, Record, RecordBatchView, SliceReader
 from kip848_client.records._arrow import (
     _from_zero,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kip848_client import Consumer, Producer
+from kip848_client.core.fetch import _topics
 from kip848_client.core.types import TopicPartition
 from kip848_client.core.wire.messages.delete_records import (
     DeleteRecordsRequest,
@@ -18,7 +19,6 @@ from kip848_client.core.wire.messages.delete_records import (
     DeleteRecordsRequestDeleteRecordsTopic,
 )
 from kip848_client.errors import ConfigError, Kip848Error, RequestTimedOut, TransportError
-from kip848_client.fetching import _topics
 from kip848_client.spark import _cluster
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._planning import DataLost

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.core.types import TopicId
-from kip848_client.fetching import (
+from kip848_client.core.fetch import (
     FetchAnswer,
     FetchAnswered,
     FetchIntent,
@@ -11,6 +10,7 @@ from kip848_client.fetching import (
     PartitionAnswer,
     SendFetch,
 )
+from kip848_client.core.types import TopicId
 from kip848_client.metrics import Metrics
 from kip848_client.watching import FetchMeter, PollMeter, lag_of
 from kip848_client.watching._fetch_meter import records_in

@@ -30,6 +30,22 @@ from typing import Final, NamedTuple
 
 from kip848_client.core.backoff import Jitter, backoff_ms
 from kip848_client.core.cluster import Leaders, LeadersLearnt, LeadersNotLearnt
+from kip848_client.core.fetch._commands import (
+    Command,
+    ListOffsets,
+    Notice,
+    OffsetsFound,
+    OffsetsNotFound,
+)
+from kip848_client.core.fetch._errors import ANNOUNCED_AFTER_MS, QUIET_MS
+from kip848_client.core.fetch._events import OffsetsAsked, OffsetsListed, OffsetsNotListed
+from kip848_client.core.fetch._model import (
+    EARLIEST,
+    LATEST,
+    FetchSettings,
+    FoundOffset,
+    ListedOffset,
+)
 from kip848_client.core.partition_names import listed, shown
 from kip848_client.core.types import TopicId, TopicPartition, Wait
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
@@ -39,22 +55,6 @@ from kip848_client.errors import (
     Kip848Error,
     RequestTimedOut,
     refusal,
-)
-from kip848_client.fetching._commands import (
-    Command,
-    ListOffsets,
-    Notice,
-    OffsetsFound,
-    OffsetsNotFound,
-)
-from kip848_client.fetching._errors import ANNOUNCED_AFTER_MS, QUIET_MS
-from kip848_client.fetching._events import OffsetsAsked, OffsetsListed, OffsetsNotListed
-from kip848_client.fetching._model import (
-    EARLIEST,
-    LATEST,
-    FetchSettings,
-    FoundOffset,
-    ListedOffset,
 )
 
 __all__ = ["Found", "Lookup", "Queries"]

@@ -29,14 +29,14 @@ from typing import Final
 
 from kip848_client.core.backoff import Jitter, backoff_ms
 from kip848_client.core.cluster import NO_EPOCH
+from kip848_client.core.fetch._commands import Command, LookUpCommitted, Notice
+from kip848_client.core.fetch._errors import ANNOUNCED_AFTER_MS, QUIET_MS
+from kip848_client.core.fetch._events import CommittedFailed, CommittedFound
+from kip848_client.core.fetch._model import EARLIEST, LATEST, FetchSettings, StoredOffset
+from kip848_client.core.fetch._queries import Found, Lookup, Queries
 from kip848_client.core.partition_names import listed, shown
 from kip848_client.core.types import TopicId, TopicPartition, Wait
 from kip848_client.errors import Kip848Error, NoOffsetForPartition, OffsetOutOfRange
-from kip848_client.fetching._commands import Command, LookUpCommitted, Notice
-from kip848_client.fetching._errors import ANNOUNCED_AFTER_MS, QUIET_MS
-from kip848_client.fetching._events import CommittedFailed, CommittedFound
-from kip848_client.fetching._model import EARLIEST, LATEST, FetchSettings, StoredOffset
-from kip848_client.fetching._queries import Found, Lookup, Queries
 
 __all__ = [
     "RETRY_MS",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 
+from kip848_client.core.fetch._partition import Partition
 from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
-from kip848_client.fetching._partition import Partition
 
 __all__ = ["Assigned"]
 

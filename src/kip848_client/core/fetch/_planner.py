@@ -27,14 +27,14 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kip848_client.core.cluster import NO_EPOCH, NO_NODE, Leaders
+from kip848_client.core.fetch._buffer import Buffer
+from kip848_client.core.fetch._commands import SendFetch
+from kip848_client.core.fetch._model import FetchIntent, FetchSettings, Wanted
+from kip848_client.core.fetch._partition import FULL, NO_LEADER, Partition, Phase
+from kip848_client.core.fetch._replicas import Replicas
+from kip848_client.core.fetch._sessions import FetchSession
 from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicIdPartition
-from kip848_client.fetching._buffer import Buffer
-from kip848_client.fetching._commands import SendFetch
-from kip848_client.fetching._model import FetchIntent, FetchSettings, Wanted
-from kip848_client.fetching._partition import FULL, NO_LEADER, Partition, Phase
-from kip848_client.fetching._replicas import Replicas
-from kip848_client.fetching._sessions import FetchSession
 
 __all__ = ["Node", "OpenFetch", "Planner"]
 

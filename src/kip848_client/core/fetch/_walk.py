@@ -17,7 +17,7 @@ import struct
 from typing import Final, NamedTuple
 
 from kip848_client.core.cluster import NO_EPOCH
-from kip848_client.fetching._model import BATCH_HEADER_BYTES, BatchRef
+from kip848_client.core.fetch._model import BATCH_HEADER_BYTES, BatchRef
 
 __all__ = ["Garbled", "Walked", "walk"]
 

@@ -13,14 +13,11 @@ from heapq import heappop, heappush
 from typing import Final
 
 from kip848_client.core.backoff import Jitter, backoff_ms
-from kip848_client.core.partition_names import listed
-from kip848_client.core.types import TopicPartition
-from kip848_client.errors import Kip848Error
-from kip848_client.fetching._assigned import Assigned
-from kip848_client.fetching._commands import Command, Notice, Readable
-from kip848_client.fetching._errors import QUIET_MS
-from kip848_client.fetching._model import FetchSettings
-from kip848_client.fetching._partition import (
+from kip848_client.core.fetch._assigned import Assigned
+from kip848_client.core.fetch._commands import Command, Notice, Readable
+from kip848_client.core.fetch._errors import QUIET_MS
+from kip848_client.core.fetch._model import FetchSettings
+from kip848_client.core.fetch._partition import (
     HELD,
     LIMITED,
     PAUSED,
@@ -28,6 +25,9 @@ from kip848_client.fetching._partition import (
     Partition,
     Phase,
 )
+from kip848_client.core.partition_names import listed
+from kip848_client.core.types import TopicPartition
+from kip848_client.errors import Kip848Error
 
 __all__ = ["Troubles"]
 

@@ -37,16 +37,13 @@ from kip848_client.core.cluster import (
     MetadataQuestions,
     MetadataSettings,
 )
-from kip848_client.core.partition_names import listed
-from kip848_client.core.types import TopicId, TopicPartition, Wait
-from kip848_client.errors import Kip848Error, LocalProtocolError
-from kip848_client.fetching import _commands as do
-from kip848_client.fetching import _events as ev
-from kip848_client.fetching._answers import Answers
-from kip848_client.fetching._assigned import Assigned
-from kip848_client.fetching._buffer import Buffer
-from kip848_client.fetching._model import FetchSettings, Slice, StoredOffset
-from kip848_client.fetching._partition import (
+from kip848_client.core.fetch import _commands as do
+from kip848_client.core.fetch import _events as ev
+from kip848_client.core.fetch._answers import Answers
+from kip848_client.core.fetch._assigned import Assigned
+from kip848_client.core.fetch._buffer import Buffer
+from kip848_client.core.fetch._model import FetchSettings, Slice, StoredOffset
+from kip848_client.core.fetch._partition import (
     HELD,
     LIMITED,
     NOT_STARTED,
@@ -54,14 +51,17 @@ from kip848_client.fetching._partition import (
     Partition,
     Phase,
 )
-from kip848_client.fetching._planner import Planner
-from kip848_client.fetching._portions import Portions
-from kip848_client.fetching._positions import Positions
-from kip848_client.fetching._queries import Queries
-from kip848_client.fetching._snapshot import FetchSnapshot, take_snapshot
-from kip848_client.fetching._tenures import Tenures
-from kip848_client.fetching._topics import Topics
-from kip848_client.fetching._troubles import Troubles
+from kip848_client.core.fetch._planner import Planner
+from kip848_client.core.fetch._portions import Portions
+from kip848_client.core.fetch._positions import Positions
+from kip848_client.core.fetch._queries import Queries
+from kip848_client.core.fetch._snapshot import FetchSnapshot, take_snapshot
+from kip848_client.core.fetch._tenures import Tenures
+from kip848_client.core.fetch._topics import Topics
+from kip848_client.core.fetch._troubles import Troubles
+from kip848_client.core.partition_names import listed
+from kip848_client.core.types import TopicId, TopicPartition, Wait
+from kip848_client.errors import Kip848Error, LocalProtocolError
 
 __all__ = ["Command", "Event", "FetchCore"]
 

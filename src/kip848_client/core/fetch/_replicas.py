@@ -9,7 +9,7 @@ name it again at once, requests to a leader that carry such a partition do not s
 from __future__ import annotations
 
 from kip848_client.core.cluster import NO_NODE, Leaders, PartitionLeader
-from kip848_client.fetching._partition import Partition
+from kip848_client.core.fetch._partition import Partition
 
 __all__ = ["Replicas"]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kip848_client.core.fetch._model import FetchAnswer, ListedOffset, StoredOffset
 from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.errors import Kip848Error
-from kip848_client.fetching._model import FetchAnswer, ListedOffset, StoredOffset
 
 __all__ = [
     "AllButHeld",

@@ -7,7 +7,7 @@ records of what it holds.
 
 from __future__ import annotations
 
-from kip848_client.fetching._commands import (
+from kip848_client.core.fetch._commands import (
     CloseSession,
     ListOffsets,
     LookUpCommitted,
@@ -19,8 +19,8 @@ from kip848_client.fetching._commands import (
     SendFetch,
     UseEndpoints,
 )
-from kip848_client.fetching._core import Command, Event, FetchCore
-from kip848_client.fetching._events import (
+from kip848_client.core.fetch._core import Command, Event, FetchCore
+from kip848_client.core.fetch._events import (
     AllButHeld,
     AssignmentChanged,
     BufferRead,
@@ -44,7 +44,7 @@ from kip848_client.fetching._events import (
     TroubleTold,
     Undecodable,
 )
-from kip848_client.fetching._model import (
+from kip848_client.core.fetch._model import (
     BATCH_HEADER_BYTES,
     EARLIEST,
     LATEST,
@@ -61,8 +61,8 @@ from kip848_client.fetching._model import (
     StoredOffset,
     Wanted,
 )
-from kip848_client.fetching._snapshot import FetchSnapshot, NodeSnapshot, PartitionSnapshot
-from kip848_client.fetching._wire import (
+from kip848_client.core.fetch._snapshot import FetchSnapshot, NodeSnapshot, PartitionSnapshot
+from kip848_client.core.fetch._wire import (
     FETCH_VERSIONS,
     closing_request,
     fetch_answer,

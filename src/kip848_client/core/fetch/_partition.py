@@ -17,9 +17,9 @@ from enum import Enum
 from typing import Final
 
 from kip848_client.core.cluster import NO_EPOCH, NO_NODE
+from kip848_client.core.fetch._model import Cursor, Slice
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicIdPartition, TopicPartition
 from kip848_client.errors import Kip848Error
-from kip848_client.fetching._model import Cursor, Slice
 
 __all__ = [
     "FULL",

@@ -16,24 +16,24 @@ from typing import Final
 
 from kip848_client.core.backoff import Jitter, backoff_ms
 from kip848_client.core.cluster import NO_NODE, Leaders
-from kip848_client.core.partition_names import shown
-from kip848_client.error_codes import error_name
-from kip848_client.errors import Kip848Error, LogTruncated, RecordUnreadable, broker_error
-from kip848_client.fetching._assigned import Assigned
-from kip848_client.fetching._buffer import Buffer
-from kip848_client.fetching._commands import Command, Notice, Positioned, Readable, UseEndpoints
-from kip848_client.fetching._errors import QUIET_MS, fetch_error, rule_of, whole_of
-from kip848_client.fetching._model import (
+from kip848_client.core.fetch._assigned import Assigned
+from kip848_client.core.fetch._buffer import Buffer
+from kip848_client.core.fetch._commands import Command, Notice, Positioned, Readable, UseEndpoints
+from kip848_client.core.fetch._errors import QUIET_MS, fetch_error, rule_of, whole_of
+from kip848_client.core.fetch._model import (
     EpochEnd,
     FetchAnswer,
     FetchSettings,
     PartitionAnswer,
     Slice,
 )
-from kip848_client.fetching._partition import Partition, Phase
-from kip848_client.fetching._planner import Node, OpenFetch, Planner
-from kip848_client.fetching._troubles import Troubles
-from kip848_client.fetching._walk import walk
+from kip848_client.core.fetch._partition import Partition, Phase
+from kip848_client.core.fetch._planner import Node, OpenFetch, Planner
+from kip848_client.core.fetch._troubles import Troubles
+from kip848_client.core.fetch._walk import walk
+from kip848_client.core.partition_names import shown
+from kip848_client.error_codes import error_name
+from kip848_client.errors import Kip848Error, LogTruncated, RecordUnreadable, broker_error
 
 __all__ = ["Answers"]
 

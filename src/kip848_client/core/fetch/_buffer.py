@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator
 
+from kip848_client.core.fetch._model import BatchRef, EpochEnd, Slice
+from kip848_client.core.fetch._partition import NO_SLICES, Partition
 from kip848_client.core.types import TopicPartition
-from kip848_client.fetching._model import BatchRef, EpochEnd, Slice
-from kip848_client.fetching._partition import NO_SLICES, Partition
 
 __all__ = ["Buffer"]
 

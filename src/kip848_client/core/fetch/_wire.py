@@ -15,6 +15,15 @@ from typing import Final
 from kip848_client.core.cluster import (
     Endpoint,
 )
+from kip848_client.core.fetch._commands import CloseSession, ListOffsets
+from kip848_client.core.fetch._model import (
+    EpochEnd,
+    FetchAnswer,
+    FetchIntent,
+    ListedOffset,
+    PartitionAnswer,
+    Wanted,
+)
 from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.core.wire.messages.fetch import (
     FetchRequest,
@@ -29,15 +38,6 @@ from kip848_client.core.wire.messages.list_offsets import (
     ListOffsetsRequestListOffsetsPartition,
     ListOffsetsRequestListOffsetsTopic,
     ListOffsetsResponse,
-)
-from kip848_client.fetching._commands import CloseSession, ListOffsets
-from kip848_client.fetching._model import (
-    EpochEnd,
-    FetchAnswer,
-    FetchIntent,
-    ListedOffset,
-    PartitionAnswer,
-    Wanted,
 )
 
 __all__ = [

@@ -14,14 +14,14 @@ from collections.abc import Callable
 from typing import Final
 
 from kip848_client.core.cluster import Leaders, LeadersLearnt, MetadataQuestions, TopicLeaders
+from kip848_client.core.fetch._assigned import Assigned
+from kip848_client.core.fetch._commands import Command, Notice
+from kip848_client.core.fetch._errors import QUIET_MS
+from kip848_client.core.fetch._partition import Partition, Phase
+from kip848_client.core.fetch._troubles import Troubles
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, format_topic_id
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import Kip848Error, TopicGone, broker_error
-from kip848_client.fetching._assigned import Assigned
-from kip848_client.fetching._commands import Command, Notice
-from kip848_client.fetching._errors import QUIET_MS
-from kip848_client.fetching._partition import Partition, Phase
-from kip848_client.fetching._troubles import Troubles
 
 __all__ = ["Topics"]
 

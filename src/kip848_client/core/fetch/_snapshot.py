@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kip848_client.core.fetch import _partition as reasons
+from kip848_client.core.fetch._assigned import Assigned
+from kip848_client.core.fetch._buffer import Buffer
+from kip848_client.core.fetch._partition import Partition, Phase
+from kip848_client.core.fetch._planner import Node, Planner
+from kip848_client.core.fetch._positions import Positions
+from kip848_client.core.fetch._sessions import SessionSnapshot
 from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.errors import Kip848Error
-from kip848_client.fetching import _partition as reasons
-from kip848_client.fetching._assigned import Assigned
-from kip848_client.fetching._buffer import Buffer
-from kip848_client.fetching._partition import Partition, Phase
-from kip848_client.fetching._planner import Node, Planner
-from kip848_client.fetching._positions import Positions
-from kip848_client.fetching._sessions import SessionSnapshot
 
 __all__ = ["FetchSnapshot", "NodeSnapshot", "PartitionSnapshot", "take_snapshot"]
 

@@ -36,11 +36,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from kip848_client.core.fetch._errors import whole_of
+from kip848_client.core.fetch._model import FetchAnswer, PartitionAnswer, Wanted
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicIdPartition, format_topic_id
 from kip848_client.error_codes import default_message, error_name
 from kip848_client.errors import LocalProtocolError
-from kip848_client.fetching._errors import whole_of
-from kip848_client.fetching._model import FetchAnswer, PartitionAnswer, Wanted
 
 __all__ = ["Difference", "FetchSession", "SessionSnapshot", "Verdict"]
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kip848_client.core.cluster import Endpoint
+from kip848_client.core.fetch._model import FetchIntent, FoundOffset
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
-from kip848_client.fetching._model import FetchIntent, FoundOffset
 
 __all__ = [
     "CloseSession",

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from kip848_client.core.fetch._assigned import Assigned
+from kip848_client.core.fetch._buffer import Buffer
+from kip848_client.core.fetch._commands import Command, Positioned
+from kip848_client.core.fetch._events import SeekBegun, SeekEnded
+from kip848_client.core.fetch._model import StoredOffset
+from kip848_client.core.fetch._partition import NOT_STARTED, RESTING, Partition, Phase
+from kip848_client.core.fetch._planner import Planner
+from kip848_client.core.fetch._positions import PositionFound, Positions, PositionStands, Result
+from kip848_client.core.fetch._troubles import Troubles
 from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.errors import Kip848Error
-from kip848_client.fetching._assigned import Assigned
-from kip848_client.fetching._buffer import Buffer
-from kip848_client.fetching._commands import Command, Positioned
-from kip848_client.fetching._events import SeekBegun, SeekEnded
-from kip848_client.fetching._model import StoredOffset
-from kip848_client.fetching._partition import NOT_STARTED, RESTING, Partition, Phase
-from kip848_client.fetching._planner import Planner
-from kip848_client.fetching._positions import PositionFound, Positions, PositionStands, Result
-from kip848_client.fetching._troubles import Troubles
 
 __all__ = ["Tenures"]
 
