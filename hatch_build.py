@@ -17,7 +17,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCES = Path("src")
-EXTENSIONS = {"kip848_client/records": "_scan", "kip848_client/producing": "_murmur2"}
+EXTENSIONS = {"kip848_client/records": "_scan", "kip848_client/core/produce": "_murmur2"}
 """By package: the module that is made of the C files in its folder ``_extension``."""
 
 

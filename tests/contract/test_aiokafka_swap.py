@@ -34,8 +34,8 @@ from kip848_client.aiokafka._producer_organs import (
 )
 from kip848_client.aiokafka._subscription import Assignment, PartitionState, Subscription
 from kip848_client.consumer import Record
+from kip848_client.core.produce import State
 from kip848_client.producer import RecordMetadata as OurMetadata
-from kip848_client.producing import State
 
 INHERITED_BY_THE_CONSUMER = {
     "__aexit__": (),

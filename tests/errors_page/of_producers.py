@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from kip848_client.core.produce._errors import COLUMNS as TABLES
+from kip848_client.core.produce._errors import Api, Reaction, reaction
+from kip848_client.core.produce._transaction_requests import GONE_MS
 from kip848_client.error_codes import ErrorCode, passes_in_lookup
-from kip848_client.producing._errors import COLUMNS as TABLES
-from kip848_client.producing._errors import Api, Reaction, reaction
-from kip848_client.producing._transaction_requests import GONE_MS
 from tests.errors_page.columns import Column, Sees, Told
 
 __all__ = ["COLUMNS"]

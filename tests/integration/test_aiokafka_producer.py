@@ -16,8 +16,8 @@ from aiokafka.structs import RecordMetadata, TopicPartition
 from kip848_client import Consumer
 from kip848_client.aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from kip848_client.aiokafka.errors import TransactionAbortedError
+from kip848_client.core.produce import State
 from kip848_client.errors import Kip848Error
-from kip848_client.producing import State
 from tests.integration.cluster import Cluster, eventually
 from tests.integration.reading import committed_values, limit_messages
 from tests.integration.test_consumer_records import filled

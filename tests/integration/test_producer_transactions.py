@@ -25,9 +25,9 @@ from kip848_client import (
     Transaction,
     TransactionAborted,
 )
+from kip848_client.core.produce import State, _transaction_requests
 from kip848_client.core.types import TopicId
 from kip848_client.core.wire.messages.transactions import EndTxnRequest
-from kip848_client.producing import State, _transaction_requests
 from mock_coordinator import MockBroker, options
 from mock_coordinator.core.profiles import profile_named
 from tests.integration.cluster import Cluster, eventually

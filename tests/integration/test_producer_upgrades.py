@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from kip848_client import Consumer, Producer
-from kip848_client.producing import TransactionVersion
+from kip848_client.core.produce import TransactionVersion
 from tests.support.kafka_tools import FEATURES, run_tool
 from tests.support.pytest_kafka import chosen_versions, skip_without_kafka
 from tests.support.real_kafka import RealKafka

@@ -12,20 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client.core.types import TopicId, TopicPartition
-from kip848_client.core.wire import decode, encode
-from kip848_client.core.wire.messages.api_versions import ApiVersionsResponse
-from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorResponse
-from kip848_client.core.wire.messages.produce import ProduceResponse
-from kip848_client.core.wire.messages.transaction_admin import DescribeTransactionsResponse
-from kip848_client.core.wire.messages.transactions import (
-    AddOffsetsToTxnResponse,
-    AddPartitionsToTxnResponse,
-    EndTxnResponse,
-    InitProducerIdResponse,
-)
-from kip848_client.core.wire.messages.txn_offset_commit import TxnOffsetCommitResponse
-from kip848_client.producing import (
+from kip848_client.core.produce import (
     NOBODY,
     AddOffsets,
     AddPartitions,
@@ -45,9 +32,22 @@ from kip848_client.producing import (
     SendProduce,
     TransactionVersion,
 )
-from kip848_client.producing import _events as ev
-from kip848_client.producing import _wire as wire
-from kip848_client.producing._model import Produced, ProduceSettings
+from kip848_client.core.produce import _events as ev
+from kip848_client.core.produce import _wire as wire
+from kip848_client.core.produce._model import Produced, ProduceSettings
+from kip848_client.core.types import TopicId, TopicPartition
+from kip848_client.core.wire import decode, encode
+from kip848_client.core.wire.messages.api_versions import ApiVersionsResponse
+from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorResponse
+from kip848_client.core.wire.messages.produce import ProduceResponse
+from kip848_client.core.wire.messages.transaction_admin import DescribeTransactionsResponse
+from kip848_client.core.wire.messages.transactions import (
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnResponse,
+    EndTxnResponse,
+    InitProducerIdResponse,
+)
+from kip848_client.core.wire.messages.txn_offset_commit import TxnOffsetCommitResponse
 from tests.contract.message_strategies import fitted, messages
 from tests.support.examples import examples
 from tests.unit.producing._harness import RECORD_BYTES, Harness, tp

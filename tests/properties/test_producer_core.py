@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client.producing._model import ProduceSettings
+from kip848_client.core.produce._model import ProduceSettings
 from tests.support.examples import examples
 from tests.support.producer_world import Odds, ProducerWorld
 

@@ -10,13 +10,13 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from kip848_client.producing._accumulator import Accumulator
-from kip848_client.producing._answers import Answers
-from kip848_client.producing._core import ProducerCore
-from kip848_client.producing._sender import Sender
-from kip848_client.producing._sequences import Sequences
-from kip848_client.producing._transaction import Transactions
-from kip848_client.producing._transaction_requests import Requests
+from kip848_client.core.produce._accumulator import Accumulator
+from kip848_client.core.produce._answers import Answers
+from kip848_client.core.produce._core import ProducerCore
+from kip848_client.core.produce._sender import Sender
+from kip848_client.core.produce._sequences import Sequences
+from kip848_client.core.produce._transaction import Transactions
+from kip848_client.core.produce._transaction_requests import Requests
 from mock_coordinator.core.transaction_coordinator import ending, initializing
 from mock_coordinator.sim.producing import asking, structure, writing
 from mock_coordinator.sim.producing.asking import (

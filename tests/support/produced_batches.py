@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kip848_client.core.produce._model import Header, ProducerId
 from kip848_client.error_codes import ErrorCode
-from kip848_client.producing._model import Header, ProducerId
 
 __all__ = ["ModelLog", "PlainBatch", "PlainBuilder", "plain_batch"]
 

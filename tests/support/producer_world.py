@@ -20,14 +20,14 @@ from kip848_client.core.cluster import (
     PartitionLeader,
     TopicLeaders,
 )
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce import _events as ev
+from kip848_client.core.produce._core import Event, ProducerCore
+from kip848_client.core.produce._model import Place, Produced, ProducerId, ProduceSettings
+from kip848_client.core.produce._routes import Route
 from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import DeliveryTimedOut, Kip848Error
-from kip848_client.producing import _commands as do
-from kip848_client.producing import _events as ev
-from kip848_client.producing._core import Event, ProducerCore
-from kip848_client.producing._model import Place, Produced, ProducerId, ProduceSettings
-from kip848_client.producing._routes import Route
 from tests.support.produced_batches import ModelLog, PlainBuilder, plain_batch
 
 __all__ = ["Odds", "ProducerWorld"]

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from kip848_client.core.produce._errors import Api, Reaction, reaction, refusal
+from kip848_client.core.produce._model import ProducerId
+from kip848_client.core.produce._seam import Identity
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error, RecordUnreadable
-from kip848_client.producing._errors import Api, Reaction, reaction, refusal
-from kip848_client.producing._model import ProducerId
-from kip848_client.producing._seam import Identity
 
 __all__ = ["Batch", "Batches"]
 

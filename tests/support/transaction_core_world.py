@@ -12,13 +12,13 @@ from kip848_client.core.cluster import (
     PartitionLeader,
     TopicLeaders,
 )
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce import _events as ev
+from kip848_client.core.produce._core import ProducerCore
+from kip848_client.core.produce._model import Produced
+from kip848_client.core.produce._wire import produce_answer, produce_request, produce_versions
 from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
-from kip848_client.producing import _commands as do
-from kip848_client.producing import _events as ev
-from kip848_client.producing._core import ProducerCore
-from kip848_client.producing._model import Produced
-from kip848_client.producing._wire import produce_answer, produce_request, produce_versions
 from tests.support.transaction_world import Event, World
 
 __all__ = ["CoreWorld"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce import _events as ev
+from kip848_client.core.produce._model import ProducerId, TransactionVersion
 from kip848_client.core.types import TopicPartition
-from kip848_client.producing import _commands as do
-from kip848_client.producing import _events as ev
-from kip848_client.producing._model import ProducerId, TransactionVersion
 from tests.support.raw_transactions import RawTransactions
 
 __all__ = ["Asked", "describe", "perform", "shown_answer", "shown_request", "turned_away"]

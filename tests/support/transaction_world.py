@@ -15,6 +15,16 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from kip848_client.core.cluster import LeadersLearnt, LeadersNotLearnt, LearnLeaders
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce import _events as ev
+from kip848_client.core.produce._model import (
+    CoordinatorKind,
+    Group,
+    OffsetToCommit,
+    ProduceSettings,
+    TransactionVersion,
+)
+from kip848_client.core.produce._transaction import Transactions
 from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
@@ -23,16 +33,6 @@ from kip848_client.errors import (
     ProducerFailed,
     TransactionAborted,
 )
-from kip848_client.producing import _commands as do
-from kip848_client.producing import _events as ev
-from kip848_client.producing._model import (
-    CoordinatorKind,
-    Group,
-    OffsetToCommit,
-    ProduceSettings,
-    TransactionVersion,
-)
-from kip848_client.producing._transaction import Transactions
 from tests.support.raw_transactions import RawTransactions
 from tests.support.transaction_batches import Batch, Batches
 from tests.support.transaction_requests import (

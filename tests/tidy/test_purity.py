@@ -63,7 +63,7 @@ PURE = (
     "kip848_client.core.member",
     "kip848_client.metrics",
     "kip848_client.core.offsets",
-    "kip848_client.producing",
+    "kip848_client.core.produce",
     "kip848_client.recording._members",
     "kip848_client.serialization",
     "kip848_client.spark._decisions",

@@ -8,7 +8,7 @@ from pprint import pformat
 from typing import Any
 
 from kip848_client import Consumer, Kip848Error, Producer
-from kip848_client.producing._transaction import Transactions
+from kip848_client.core.produce._transaction import Transactions
 
 __all__ = ["NEWEST", "tell"]
 

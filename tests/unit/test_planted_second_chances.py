@@ -13,11 +13,11 @@ import pytest
 
 from kip848_client.admin._asking import Asking
 from kip848_client.core.fetch._core import FetchCore
+from kip848_client.core.produce._answers import Answers
+from kip848_client.core.produce._sender import Sender
+from kip848_client.core.produce._transaction import Transactions
+from kip848_client.core.produce._transaction_requests import Requests
 from kip848_client.error_codes import ErrorCode
-from kip848_client.producing._answers import Answers
-from kip848_client.producing._sender import Sender
-from kip848_client.producing._transaction import Transactions
-from kip848_client.producing._transaction_requests import Requests
 from tests.support.planting import Plant, plant
 from tests.unit.admin import test_leaders as admin_leaders
 from tests.unit.fetching import test_core_replicas as replicas

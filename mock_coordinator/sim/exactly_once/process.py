@@ -10,11 +10,11 @@ from typing import Final
 from kip848_client.core.group import Input
 from kip848_client.core.member import LeaveMode, LeaveRequested, MemberState, Subscribed
 from kip848_client.core.offsets import OffsetTracker
+from kip848_client.core.produce import CloseRequested, ProduceSettings, StartRequested
+from kip848_client.core.produce import Command as ProducerCommand
 from kip848_client.core.types import GroupId, MemberId, TopicIdPartition
 from kip848_client.errors import CommitInDoubt, Kip848Error, ProducerFenced
 from kip848_client.exactly_once import StopRequested
-from kip848_client.producing import CloseRequested, ProduceSettings, StartRequested
-from kip848_client.producing import Command as ProducerCommand
 from mock_coordinator.sim.context import wires_of
 from mock_coordinator.sim.exactly_once.calls import FunctionRaised
 from mock_coordinator.sim.exactly_once.consuming import Consuming

@@ -6,6 +6,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Sequence
 
+from kip848_client.core.produce import (
+    AbortRequested,
+    BeginRequested,
+    CommitRequested,
+    EndTransaction,
+    OffsetsAdded,
+    TopicWanted,
+    WaitEnded,
+)
+from kip848_client.core.produce import Command as ProducerCommand
+from kip848_client.core.produce import Event as ProducerEvent
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import (
     CommitFailed,
@@ -15,17 +26,6 @@ from kip848_client.errors import (
     ProducerFailed,
 )
 from kip848_client.exactly_once import Abort, Begin, Commit, Done, Event, Failed, SendOffsets
-from kip848_client.producing import (
-    AbortRequested,
-    BeginRequested,
-    CommitRequested,
-    EndTransaction,
-    OffsetsAdded,
-    TopicWanted,
-    WaitEnded,
-)
-from kip848_client.producing import Command as ProducerCommand
-from kip848_client.producing import Event as ProducerEvent
 from mock_coordinator.sim.exactly_once.calls import Sent
 from mock_coordinator.sim.exactly_once.consuming import Consuming
 from mock_coordinator.sim.exactly_once.context import ProcessContext

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kip848_client.core.cluster import LearnLeaders
-from kip848_client.core.types import TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.producing import (
+from kip848_client.core.produce import (
     NOBODY,
     AddOffsets,
     AddPartitions,
@@ -30,6 +28,8 @@ from kip848_client.producing import (
     TxnAnswered,
     TxnLost,
 )
+from kip848_client.core.types import TopicPartition
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.logs.record_batch import read_header
 from mock_coordinator.sim.invariants import Violation
 

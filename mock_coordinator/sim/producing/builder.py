@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kip848_client.producing import Header, ProducerId
+from kip848_client.core.produce import Header, ProducerId
 from mock_coordinator.core.logs.batch_writer import NewRecord, encode_batch
 
 __all__ = ["Builder"]

@@ -8,8 +8,7 @@ from random import Random
 from typing import Final
 
 from kip848_client.core.cluster import LeadersLearnt, LearnLeaders
-from kip848_client.core.types import TopicId
-from kip848_client.producing import (
+from kip848_client.core.produce import (
     AddOffsets,
     AddPartitions,
     Command,
@@ -24,6 +23,7 @@ from kip848_client.producing import (
     SendProduce,
     TimerFired,
 )
+from kip848_client.core.types import TopicId
 from mock_coordinator.sim.node_requests import Wires
 from mock_coordinator.sim.producing.builder import Builder
 from mock_coordinator.sim.producing.requests import ProduceRequests

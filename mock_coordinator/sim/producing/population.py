@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kip848_client.producing import ProduceSettings
+from kip848_client.core.produce import ProduceSettings
 from mock_coordinator.sim.producing.brokers import Brokers
 from mock_coordinator.sim.producing.context import ProduceContext
 from mock_coordinator.sim.producing.operator import Operator

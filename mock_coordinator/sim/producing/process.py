@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Final
 
+from kip848_client.core.produce import Event, ProduceSettings, Route
 from kip848_client.errors import Kip848Error
-from kip848_client.producing import Event, ProduceSettings, Route
 from mock_coordinator.sim.node_requests import Wires
 from mock_coordinator.sim.nodes import node_name
 from mock_coordinator.sim.producing.context import ProduceContext

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kip848_client.core.member import LossReason
-from kip848_client.producing import (
+from kip848_client.core.produce import (
     AddOffsets,
     AddPartitions,
     CommitOffsets,
@@ -22,7 +22,7 @@ from kip848_client.producing import (
     TransactionNotDescribed,
     TxnLost,
 )
-from kip848_client.producing import _wire as wire
+from kip848_client.core.produce import _wire as wire
 from mock_coordinator.sim.client_connection import Answer
 from mock_coordinator.sim.node_requests import NodeRequests, Wires
 

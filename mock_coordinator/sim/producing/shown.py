@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from kip848_client.core.produce import SealedBatch
 from kip848_client.errors import Kip848Error
-from kip848_client.producing import SealedBatch
 from mock_coordinator.core.logs.record_batch import read_header
 
 __all__ = ["shown"]

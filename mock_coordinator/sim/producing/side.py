@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from kip848_client.core.cluster import ClusterChanged
-from kip848_client.core.types import TopicPartition
-from kip848_client.errors import DeliveryTimedOut, Kip848Error
-from kip848_client.producing import (
+from kip848_client.core.produce import (
     Appended,
     BatchDone,
     BatchFailed,
@@ -24,6 +22,8 @@ from kip848_client.producing import (
     Route,
     TransactionVersionLearnt,
 )
+from kip848_client.core.types import TopicPartition
+from kip848_client.errors import DeliveryTimedOut, Kip848Error
 from mock_coordinator.sim.kernel import Kernel
 from mock_coordinator.sim.node_requests import Wires
 from mock_coordinator.sim.probes import Probes

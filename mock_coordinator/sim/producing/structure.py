@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from kip848_client.producing import (
+from kip848_client.core.produce import (
     BatchDone,
     BatchFailed,
     BatchSplit,

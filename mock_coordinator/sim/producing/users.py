@@ -7,18 +7,7 @@ from collections.abc import Callable, Generator
 from random import Random
 from typing import Final, Protocol
 
-from kip848_client.core.types import TopicPartition
-from kip848_client.errors import (
-    CommitInDoubt,
-    Kip848Error,
-    LocalProtocolError,
-    ProducerFailed,
-    ProducerFenced,
-    RecordTooLarge,
-    TransactionAborted,
-    TransactionTimedOut,
-)
-from kip848_client.producing import (
+from kip848_client.core.produce import (
     AbortRequested,
     BeginRequested,
     CloseRequested,
@@ -31,6 +20,17 @@ from kip848_client.producing import (
     StartRequested,
     TopicWanted,
     WaitEnded,
+)
+from kip848_client.core.types import TopicPartition
+from kip848_client.errors import (
+    CommitInDoubt,
+    Kip848Error,
+    LocalProtocolError,
+    ProducerFailed,
+    ProducerFenced,
+    RecordTooLarge,
+    TransactionAborted,
+    TransactionTimedOut,
 )
 from mock_coordinator.sim.producing.context import ProduceContext
 from mock_coordinator.sim.producing.facts import Told, Transaction

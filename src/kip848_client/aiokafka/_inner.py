@@ -16,11 +16,11 @@ from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._ports import TopicView
 from kip848_client.consumer import Caller, Consumer, Record, connections
 from kip848_client.core.member import LeaveMode, MemberState
+from kip848_client.core.produce import NOBODY, ProducerId, State
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError, Kip848Error, LocalProtocolError
 from kip848_client.producer import Producer, Receipts
 from kip848_client.producer import connections as producer_connections
-from kip848_client.producing import NOBODY, ProducerId, State
 
 __all__ = ["InnerConsumer", "InnerProducer"]
 

@@ -15,9 +15,9 @@ from kip848_client._aiokafka._theirs import BatchBuilder, TheirTransactionState,
 from kip848_client.aiokafka._inner import InnerProducer
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.aiokafka.structs import RecordMetadata, TopicPartition
+from kip848_client.core.produce import State
 from kip848_client.errors import Kip848Error, LocalProtocolError, ProducerFailed
 from kip848_client.producer import Receipts
-from kip848_client.producing import State
 
 __all__ = ["Accumulator", "ProducerTranslating", "Routes", "Sender", "TransactionState", "receipts"]
 

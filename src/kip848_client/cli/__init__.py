@@ -72,7 +72,7 @@ def parser_for(given: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _print_version() -> int:
-    from kip848_client.producing._partitioner import HASHES
+    from kip848_client.core.produce._partitioner import HASHES
     from kip848_client.records import COMPILED
 
     compiled = {"records": COMPILED, "key hash": True in HASHES}

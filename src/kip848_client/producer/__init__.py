@@ -1,5 +1,5 @@
 """The producer: ``Producer`` and what it hands out. The decisions are those of
-``kip848_client.producing``; here they are performed."""
+``kip848_client.core.produce``; here they are performed."""
 
 from __future__ import annotations
 

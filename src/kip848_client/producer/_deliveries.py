@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from kip848_client.core.partition_names import shown
+from kip848_client.core.produce import BatchDone, BatchFailed, BatchSplit
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
-from kip848_client.producing import BatchDone, BatchFailed, BatchSplit
 
 __all__ = ["Deliveries", "OnItsWay", "Receipts", "RecordMetadata"]
 

@@ -22,16 +22,16 @@ from kip848_client._driver._topics import TopicDirectory
 from kip848_client._ports import Clock
 from kip848_client.config import ProducerConfig
 from kip848_client.core.cluster import ClusterChanged, ClusterEvent
-from kip848_client.errors import Kip848Error, LocalProtocolError, ProducerFailed
-from kip848_client.metrics import ClientMetrics, connection_rows
-from kip848_client.producer._deliveries import Receipts
-from kip848_client.producer._producing import Producing
-from kip848_client.producing import (
+from kip848_client.core.produce import (
     CloseRequested,
     ProducerCore,
     ProduceSettings,
     StartRequested,
 )
+from kip848_client.errors import Kip848Error, LocalProtocolError, ProducerFailed
+from kip848_client.metrics import ClientMetrics, connection_rows
+from kip848_client.producer._deliveries import Receipts
+from kip848_client.producer._producing import Producing
 from kip848_client.telemetry import NoTelemetry, Telemetry, telemetry_of
 from kip848_client.watching import ConnectionMeter, ProducerMeter
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kip848_client.core.produce import State, TransactionVersion
 from kip848_client.errors import LocalProtocolError
 from kip848_client.producer._producer import Producer
-from kip848_client.producing import State, TransactionVersion
 
 __all__ = ["PreparedProducer", "PreparedTransaction"]
 

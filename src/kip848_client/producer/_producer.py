@@ -14,6 +14,17 @@ from typing import Any, Final, Generic, Self, TypeVar, Unpack, overload
 from kip848_client._aiokafka._builder import builder_maker
 from kip848_client._arguments import checked_timeout_ms
 from kip848_client.config import ProducerConfig, ProducerSettings
+from kip848_client.core.produce import (
+    AbortRequested,
+    BeginRequested,
+    CommitRequested,
+    EndsSoon,
+    Event,
+    FlushRequested,
+    OffsetsAdded,
+    Refused,
+    State,
+)
 from kip848_client.core.shown import repr_at_any_time
 from kip848_client.errors import CommitFailed, ConfigError, Kip848Error, LocalProtocolError
 from kip848_client.producer._deliveries import Receipts, RecordMetadata
@@ -26,17 +37,6 @@ from kip848_client.producer._sending import (
     checked_serializer,
 )
 from kip848_client.producer._transaction import Transaction
-from kip848_client.producing import (
-    AbortRequested,
-    BeginRequested,
-    CommitRequested,
-    EndsSoon,
-    Event,
-    FlushRequested,
-    OffsetsAdded,
-    Refused,
-    State,
-)
 
 __all__ = ["Producer"]
 

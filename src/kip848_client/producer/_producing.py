@@ -17,11 +17,7 @@ from kip848_client._driver._topics import TopicDirectory
 from kip848_client._driver._waits import Waits
 from kip848_client._ports import Clock
 from kip848_client.core.cluster import LearnLeaders
-from kip848_client.core.types import Wait
-from kip848_client.errors import Kip848Error
-from kip848_client.producer._deliveries import Deliveries, Receipts
-from kip848_client.producer._requests import Network, Requests
-from kip848_client.producing import (
+from kip848_client.core.produce import (
     AddOffsets,
     AddPartitions,
     Appended,
@@ -45,6 +41,10 @@ from kip848_client.producing import (
     TopicWanted,
     WaitEnded,
 )
+from kip848_client.core.types import Wait
+from kip848_client.errors import Kip848Error
+from kip848_client.producer._deliveries import Deliveries, Receipts
+from kip848_client.producer._requests import Network, Requests
 from kip848_client.watching import ProducerMeter
 
 __all__ = ["Producing"]

@@ -9,15 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from kip848_client._ports import NotSent, Transport, VersionLimits
-from kip848_client.errors import (
-    BrokerError,
-    Kip848Error,
-    RemoteProtocolError,
-    TransportError,
-    UnsupportedVersion,
-    WireError,
-)
-from kip848_client.producing import (
+from kip848_client.core.produce import (
     AddOffsets,
     AddPartitions,
     CommitOffsets,
@@ -34,7 +26,7 @@ from kip848_client.producing import (
     TransactionVersionLearnt,
     TxnLost,
 )
-from kip848_client.producing._wire import (
+from kip848_client.core.produce._wire import (
     ADD_OFFSETS_VERSIONS,
     ADD_PARTITIONS_VERSIONS,
     DESCRIBE_VERSIONS,
@@ -63,6 +55,14 @@ from kip848_client.producing._wire import (
     producer_id_answer,
     transaction_described_answer,
     transaction_level,
+)
+from kip848_client.errors import (
+    BrokerError,
+    Kip848Error,
+    RemoteProtocolError,
+    TransportError,
+    UnsupportedVersion,
+    WireError,
 )
 
 __all__ = ["Network", "Requests"]

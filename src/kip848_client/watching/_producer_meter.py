@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kip848_client.core.cluster import ClusterEvent, LeadersLearnt, LearnLeaders
-from kip848_client.metrics import ClientMetrics, Reading, Row, Sensor, Statistic, producer_rows
-from kip848_client.producing import (
+from kip848_client.core.produce import (
     AbortRequested,
     BatchFailed,
     BatchSplit,
@@ -31,6 +30,7 @@ from kip848_client.producing import (
     TopicWanted,
     WaitEnded,
 )
+from kip848_client.metrics import ClientMetrics, Reading, Row, Sensor, Statistic, producer_rows
 
 __all__ = ["ProducerMeter"]
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kip848_client._aiokafka._builder import AiokafkaBuilder, builder_maker
+from kip848_client.core.produce._model import BatchBuilder, MakeBuilder, ProducerId
 from kip848_client.errors import ConfigError
-from kip848_client.producing._model import BatchBuilder, MakeBuilder, ProducerId
 from kip848_client.records import Decoding, SliceReader
 from kip848_client.records._paths import PATHS
 from tests.support.examples import examples

@@ -16,7 +16,7 @@ import pytest
 import kip848_client
 from kip848_client import records
 from kip848_client.cli import COMMANDS, groups, main
-from kip848_client.producing import _partitioner
+from kip848_client.core.produce import _partitioner
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -12,9 +12,9 @@ from aiokafka import AIOKafkaProducer
 from kip848_client import Producer
 from kip848_client.config import ProducerConfig, ProducerSettings
 from kip848_client.config._producer import AIOKAFKA_ONLY
+from kip848_client.core.produce import ProduceSettings
 from kip848_client.errors import ConfigError
 from kip848_client.producer._engine import produce_settings
-from kip848_client.producing import ProduceSettings
 
 
 def test_defaults_are_kafkas() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kip848_client import BrokerError, DeliveryTimedOut, LocalProtocolError, TopicPartition
+from kip848_client.core.produce import BatchDone, BatchFailed, BatchSplit, Place
 from kip848_client.error_codes import ErrorCode
 from kip848_client.producer._deliveries import Deliveries, OnItsWay, Receipts, RecordMetadata
-from kip848_client.producing import BatchDone, BatchFailed, BatchSplit, Place
 
 pytestmark = pytest.mark.asyncio
 

@@ -7,6 +7,31 @@ from typing import Any
 import pytest
 
 from kip848_client._ports import ConnectionBroken, NotSent, VersionLimits
+from kip848_client.core.produce import (
+    NOBODY,
+    AddOffsets,
+    AddPartitions,
+    CommitOffsets,
+    CoordinatorFound,
+    CoordinatorKind,
+    CoordinatorNotFound,
+    EndTransaction,
+    Event,
+    FindCoordinator,
+    Group,
+    InitProducerId,
+    OffsetToCommit,
+    ProduceAnswered,
+    ProduceLost,
+    ProducerId,
+    ProducerIdAnswered,
+    SealedBatch,
+    SendProduce,
+    TransactionVersion,
+    TransactionVersionLearnt,
+    TxnAnswered,
+    TxnLost,
+)
 from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.core.wire.messages.api_versions import (
     ApiVersionsRequest,
@@ -35,31 +60,6 @@ from kip848_client.errors import (
     WireError,
 )
 from kip848_client.producer._requests import Requests
-from kip848_client.producing import (
-    NOBODY,
-    AddOffsets,
-    AddPartitions,
-    CommitOffsets,
-    CoordinatorFound,
-    CoordinatorKind,
-    CoordinatorNotFound,
-    EndTransaction,
-    Event,
-    FindCoordinator,
-    Group,
-    InitProducerId,
-    OffsetToCommit,
-    ProduceAnswered,
-    ProduceLost,
-    ProducerId,
-    ProducerIdAnswered,
-    SealedBatch,
-    SendProduce,
-    TransactionVersion,
-    TransactionVersionLearnt,
-    TxnAnswered,
-    TxnLost,
-)
 
 pytestmark = pytest.mark.asyncio
 

@@ -20,8 +20,8 @@ from kip848_client import (
     TopicPartition,
     Transaction,
 )
+from kip848_client.core.produce import ProducerCore
 from kip848_client.core.wire.messages.transactions import EndTxnRequest
-from kip848_client.producing import ProducerCore
 from tests.unit.producer.fake_network import Offline, offline
 from tests.unit.waiting import some_rounds, until
 

@@ -10,18 +10,18 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kip848_client.core.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
-from kip848_client.core.types import TopicId, TopicPartition
-from kip848_client.errors import Kip848Error
-from kip848_client.producing import _commands as do
-from kip848_client.producing import _events as ev
-from kip848_client.producing._core import Command, Event, ProducerCore
-from kip848_client.producing._model import (
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce import _events as ev
+from kip848_client.core.produce._core import Command, Event, ProducerCore
+from kip848_client.core.produce._model import (
     Place,
     Placed,
     Produced,
     ProducerId,
     ProduceSettings,
 )
+from kip848_client.core.types import TopicId, TopicPartition
+from kip848_client.errors import Kip848Error
 from tests.support.produced_batches import PlainBatch, PlainBuilder, plain_batch
 
 __all__ = ["RECORD_BYTES", "Harness", "batch_bytes", "tid", "tp"]

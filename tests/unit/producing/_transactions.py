@@ -12,12 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from kip848_client.core.types import TopicPartition
-from kip848_client.errors import Kip848Error
-from kip848_client.producing import _commands as do
-from kip848_client.producing import _events as ev
-from kip848_client.producing._errors import Reaction
-from kip848_client.producing._model import (
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce import _events as ev
+from kip848_client.core.produce._errors import Reaction
+from kip848_client.core.produce._model import (
     CoordinatorKind,
     Group,
     OffsetToCommit,
@@ -25,9 +23,11 @@ from kip848_client.producing._model import (
     ProduceSettings,
     TransactionVersion,
 )
-from kip848_client.producing._seam import Identity
-from kip848_client.producing._transaction import Transactions
-from kip848_client.producing._transaction_states import State
+from kip848_client.core.produce._seam import Identity
+from kip848_client.core.produce._transaction import Transactions
+from kip848_client.core.produce._transaction_states import State
+from kip848_client.core.types import TopicPartition
+from kip848_client.errors import Kip848Error
 
 __all__ = ["GROUP", "ME", "Batches", "Harness", "group", "tp"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce._adding import ADDING_MS, GROUP, Adding
+from kip848_client.core.produce._model import TransactionVersion
 from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
-from kip848_client.producing import _commands as do
-from kip848_client.producing._adding import ADDING_MS, GROUP, Adding
-from kip848_client.producing._model import TransactionVersion
 from tests.unit.producing._transactions import Harness
 
 V2 = TransactionVersion.V2

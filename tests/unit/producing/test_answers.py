@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.core.cluster import LearnLeaders
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce import _events as ev
+from kip848_client.core.produce._errors import Api, Reaction, may_be_written, reaction
+from kip848_client.core.produce._model import Place, Produced, ProduceSettings
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, ConfigError, DeliveryTimedOut
-from kip848_client.producing import _commands as do
-from kip848_client.producing import _events as ev
-from kip848_client.producing._errors import Api, Reaction, may_be_written, reaction
-from kip848_client.producing._model import Place, Produced, ProduceSettings
 from tests.unit.producing._harness import Harness, batch_bytes, tp
 
 AT_ONCE = ProduceSettings(linger_ms=0)

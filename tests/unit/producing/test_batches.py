@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce import _events as ev
+from kip848_client.core.produce._model import Place, ProduceSettings
+from kip848_client.core.produce._sender import BATCHES_A_STEP
 from kip848_client.errors import ConfigError, DeliveryTimedOut, LocalProtocolError, RecordTooLarge
-from kip848_client.producing import _commands as do
-from kip848_client.producing import _events as ev
-from kip848_client.producing._model import Place, ProduceSettings
-from kip848_client.producing._sender import BATCHES_A_STEP
 from tests.unit.producing._harness import Harness, batch_bytes, tp
 
 SMALL = ProduceSettings(batch_bytes=batch_bytes(3), linger_ms=50)

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import CommitInDoubt, LocalProtocolError, TransactionAborted
-from kip848_client.producing import _commands as do
-from kip848_client.producing import _events as ev
-from kip848_client.producing._model import (
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce import _events as ev
+from kip848_client.core.produce._model import (
     Group,
     OffsetToCommit,
     ProducerId,
     ProduceSettings,
     TransactionVersion,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import CommitInDoubt, LocalProtocolError, TransactionAborted
 from tests.unit.producing._harness import Harness, tp
 
 FOREVER = 10**9

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce import _events as ev
 from kip848_client.error_codes import ErrorCode
-from kip848_client.producing import _commands as do
-from kip848_client.producing import _events as ev
 from tests.unit.producing._transactions import Harness
 
 levels = pytest.mark.parametrize("level", [1, 2])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kip848_client.producing._partitioner import HASHES, partition_of_key
+from kip848_client.core.produce._partitioner import HASHES, partition_of_key
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "murmur2.jsonl"
 CASES = [json.loads(line) for line in VECTORS.read_text().splitlines() if line]

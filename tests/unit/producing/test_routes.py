@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.producing._routes import Route
+from kip848_client.core.produce._routes import Route
 from tests.unit.producing._harness import tp
 
 

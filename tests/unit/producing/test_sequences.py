@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce import _events as ev
+from kip848_client.core.produce._batches import Batch
+from kip848_client.core.produce._model import NOBODY, Place, ProducerId, ProduceSettings
+from kip848_client.core.produce._sequences import Sequences
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, DeliveryTimedOut
-from kip848_client.producing import _commands as do
-from kip848_client.producing import _events as ev
-from kip848_client.producing._batches import Batch
-from kip848_client.producing._model import NOBODY, Place, ProducerId, ProduceSettings
-from kip848_client.producing._sequences import Sequences
 from tests.support.produced_batches import PlainBuilder
 from tests.unit.producing._harness import Harness, tp
 

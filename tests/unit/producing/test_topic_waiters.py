@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.producing._topic_waiters import TopicWaiters
+from kip848_client.core.produce._topic_waiters import TopicWaiters
 
 
 def test_all_that_wait_for_a_topic_are_taken_at_once() -> None:

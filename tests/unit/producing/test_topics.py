@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.core.cluster import ClusterChanged, LeadersNotLearnt, LearnLeaders
+from kip848_client.core.produce import _events as ev
+from kip848_client.core.produce._model import ProduceSettings
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, DeliveryTimedOut, RequestTimedOut
-from kip848_client.producing import _events as ev
-from kip848_client.producing._model import ProduceSettings
 from tests.unit.producing._harness import Harness, batch_bytes, tid, tp
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce._transaction_states import State
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     CommitFailed,
@@ -17,8 +19,6 @@ from kip848_client.errors import (
     ProducerFenced,
     TransactionAborted,
 )
-from kip848_client.producing import _commands as do
-from kip848_client.producing._transaction_states import State
 from tests.unit.producing._transactions import GROUP, ME, Harness
 
 

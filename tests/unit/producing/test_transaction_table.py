@@ -9,6 +9,9 @@ from collections.abc import Callable
 
 import pytest
 
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce._errors import Reaction
+from kip848_client.core.produce._transaction_states import TABLE, State, Trigger
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     CommitInDoubt,
@@ -17,9 +20,6 @@ from kip848_client.errors import (
     RecordUnreadable,
     TransactionAborted,
 )
-from kip848_client.producing import _commands as do
-from kip848_client.producing._errors import Reaction
-from kip848_client.producing._transaction_states import TABLE, State, Trigger
 from tests.unit.producing._transactions import ME, Harness
 
 REFUSED = RecordUnreadable("no", topic="t", partition=0, offset=0)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce._errors import Reaction
+from kip848_client.core.produce._model import ProducerId
+from kip848_client.core.produce._transaction_states import State
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     CommitInDoubt,
@@ -15,10 +19,6 @@ from kip848_client.errors import (
     TransactionAborted,
     TransactionTimedOut,
 )
-from kip848_client.producing import _commands as do
-from kip848_client.producing._errors import Reaction
-from kip848_client.producing._model import ProducerId
-from kip848_client.producing._transaction_states import State
 from tests.unit.producing._transactions import ME, Harness
 
 BUMPED = ProducerId(7, 4)

@@ -7,6 +7,11 @@ import re
 
 import pytest
 
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce import _events as ev
+from kip848_client.core.produce._errors import Reaction
+from kip848_client.core.produce._model import NOBODY, ProducerId
+from kip848_client.core.produce._transaction_states import State
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     CommitInDoubt,
@@ -18,11 +23,6 @@ from kip848_client.errors import (
     TransactionAborted,
     TransportError,
 )
-from kip848_client.producing import _commands as do
-from kip848_client.producing import _events as ev
-from kip848_client.producing._errors import Reaction
-from kip848_client.producing._model import NOBODY, ProducerId
-from kip848_client.producing._transaction_states import State
 from tests.unit.producing._transactions import GROUP, ME, Harness, tp
 
 BUMPED = ProducerId(7, 4)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 
-from kip848_client.errors import LocalProtocolError
-from kip848_client.metrics import Metrics
-from kip848_client.producing import (
+from kip848_client.core.produce import (
     AbortRequested,
     BeginRequested,
     CommitRequested,
@@ -20,8 +18,10 @@ from kip848_client.producing import (
     TopicWanted,
     WaitEnded,
 )
-from kip848_client.producing import _commands as do
-from kip848_client.producing._core import Command, Event
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce._core import Command, Event
+from kip848_client.errors import LocalProtocolError
+from kip848_client.metrics import Metrics
 from kip848_client.watching import ProducerMeter
 from tests.unit.producing._harness import RECORD_BYTES, Harness, batch_bytes, tp
 

@@ -14,17 +14,23 @@ from typing import Final
 from kip848_client.core.backoff import Jitter, backoff_ms
 from kip848_client.core.cluster import Leaders
 from kip848_client.core.partition_names import shown
+from kip848_client.core.produce._accumulator import Accumulator
+from kip848_client.core.produce._batches import Batch
+from kip848_client.core.produce._commands import BatchDone, BatchFailed, BatchSplit, Command
+from kip848_client.core.produce._errors import (
+    Api,
+    Reaction,
+    may_be_written,
+    produce_error,
+    reaction,
+)
+from kip848_client.core.produce._model import Place, Produced, ProduceSettings
+from kip848_client.core.produce._partition import Partition
+from kip848_client.core.produce._seam import Identity
+from kip848_client.core.produce._sender import Node, OpenProduce, Sender
 from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import BrokerError, DeliveryTimedOut, Kip848Error
-from kip848_client.producing._accumulator import Accumulator
-from kip848_client.producing._batches import Batch
-from kip848_client.producing._commands import BatchDone, BatchFailed, BatchSplit, Command
-from kip848_client.producing._errors import Api, Reaction, may_be_written, produce_error, reaction
-from kip848_client.producing._model import Place, Produced, ProduceSettings
-from kip848_client.producing._partition import Partition
-from kip848_client.producing._seam import Identity
-from kip848_client.producing._sender import Node, OpenProduce, Sender
 
 __all__ = ["Answers"]
 

@@ -22,8 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kip848_client.producing._batches import Batch
-from kip848_client.producing._model import NOBODY, ProducerId
+from kip848_client.core.produce._batches import Batch
+from kip848_client.core.produce._model import NOBODY, ProducerId
 
 __all__ = ["Sequences"]
 

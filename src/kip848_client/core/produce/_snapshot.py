@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kip848_client.core.produce._model import ProducerId
 from kip848_client.core.types import TopicPartition
-from kip848_client.producing._model import ProducerId
 
 __all__ = ["PartitionSnapshot", "ProducerSnapshot"]
 

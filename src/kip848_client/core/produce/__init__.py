@@ -6,7 +6,7 @@ error leads to, and transactions. No clock, no I/O, no randomness of its own.
 
 from __future__ import annotations
 
-from kip848_client.producing._commands import (
+from kip848_client.core.produce._commands import (
     AddOffsets,
     AddPartitions,
     BatchDone,
@@ -23,8 +23,8 @@ from kip848_client.producing._commands import (
     RoomMade,
     SendProduce,
 )
-from kip848_client.producing._core import Command, Event, ProducerCore
-from kip848_client.producing._events import (
+from kip848_client.core.produce._core import Command, Event, ProducerCore
+from kip848_client.core.produce._events import (
     AbortRequested,
     Appended,
     BeginRequested,
@@ -49,7 +49,7 @@ from kip848_client.producing._events import (
     TxnLost,
     WaitEnded,
 )
-from kip848_client.producing._model import (
+from kip848_client.core.produce._model import (
     ALL_REPLICAS,
     NO_SEQUENCE,
     NOBODY,
@@ -67,9 +67,9 @@ from kip848_client.producing._model import (
     SealedBatch,
     TransactionVersion,
 )
-from kip848_client.producing._routes import Route
-from kip848_client.producing._snapshot import PartitionSnapshot, ProducerSnapshot
-from kip848_client.producing._transaction_states import State
+from kip848_client.core.produce._routes import Route
+from kip848_client.core.produce._snapshot import PartitionSnapshot, ProducerSnapshot
+from kip848_client.core.produce._transaction_states import State
 
 __all__ = [
     "ALL_REPLICAS",

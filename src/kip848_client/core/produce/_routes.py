@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from kip848_client.core.produce._partitioner import partition_of_key
 from kip848_client.core.types import TopicPartition
-from kip848_client.producing._partitioner import partition_of_key
 
 __all__ = ["Choose", "Route"]
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce import _events as ev
 from kip848_client.error_codes import ErrorCode
-from kip848_client.producing import _commands as do
-from kip848_client.producing import _events as ev
 
 __all__ = ["Markers"]
 

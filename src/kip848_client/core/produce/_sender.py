@@ -19,13 +19,13 @@ from typing import Final
 
 from kip848_client.core.cluster import NO_NODE, Leaders
 from kip848_client.core.partition_names import shown
+from kip848_client.core.produce._accumulator import Accumulator
+from kip848_client.core.produce._batches import Batch
+from kip848_client.core.produce._commands import SendProduce
+from kip848_client.core.produce._model import ProducerId, ProduceSettings, SealedBatch
+from kip848_client.core.produce._partition import Partition
+from kip848_client.core.produce._seam import Identity
 from kip848_client.core.types import TopicPartition
-from kip848_client.producing._accumulator import Accumulator
-from kip848_client.producing._batches import Batch
-from kip848_client.producing._commands import SendProduce
-from kip848_client.producing._model import ProducerId, ProduceSettings, SealedBatch
-from kip848_client.producing._partition import Partition
-from kip848_client.producing._seam import Identity
 
 __all__ = ["BATCHES_A_STEP", "Node", "OpenProduce", "Sender"]
 

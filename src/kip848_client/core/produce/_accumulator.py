@@ -11,17 +11,17 @@ from heapq import heapify, heappop, heappush
 from typing import Final
 
 from kip848_client.core.partition_names import shown
-from kip848_client.core.types import TopicPartition
-from kip848_client.errors import RecordTooLarge
-from kip848_client.producing._batches import Batch
-from kip848_client.producing._model import (
+from kip848_client.core.produce._batches import Batch
+from kip848_client.core.produce._model import (
     BatchBuilder,
     Header,
     MakeBuilder,
     Placed,
     ProduceSettings,
 )
-from kip848_client.producing._partition import Partition
+from kip848_client.core.produce._partition import Partition
+from kip848_client.core.types import TopicPartition
+from kip848_client.errors import RecordTooLarge
 
 __all__ = ["Accumulator"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kip848_client.core.produce._model import NO_SEQUENCE, NOBODY, BatchBuilder, ProducerId
 from kip848_client.core.types import TopicPartition
-from kip848_client.producing._model import NO_SEQUENCE, NOBODY, BatchBuilder, ProducerId
 
 __all__ = ["Batch"]
 

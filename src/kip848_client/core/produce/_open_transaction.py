@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from kip848_client.core.produce._errors import Api
+from kip848_client.core.produce._model import ProducerId
+from kip848_client.core.produce._transaction_jobs import Job
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, Kip848Error, TransactionAborted
-from kip848_client.producing._errors import Api
-from kip848_client.producing._model import ProducerId
-from kip848_client.producing._transaction_jobs import Job
 
 __all__ = ["OpenTransaction"]
 

@@ -10,13 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kip848_client.core.backoff import Jitter, backoff_ms
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce import _events as ev
+from kip848_client.core.produce._errors import Api, Reaction, reaction, refusal
+from kip848_client.core.produce._model import (
+    NOBODY,
+    ProducerId,
+    ProduceSettings,
+    TransactionVersion,
+)
+from kip848_client.core.produce._seam import Batches
 from kip848_client.core.types import TopicPartition, Wait
 from kip848_client.errors import Kip848Error, LocalProtocolError
-from kip848_client.producing import _commands as do
-from kip848_client.producing import _events as ev
-from kip848_client.producing._errors import Api, Reaction, reaction, refusal
-from kip848_client.producing._model import NOBODY, ProducerId, ProduceSettings, TransactionVersion
-from kip848_client.producing._seam import Batches
 
 __all__ = ["Idempotence"]
 

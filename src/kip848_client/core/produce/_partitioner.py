@@ -54,7 +54,7 @@ HASHES: Final[dict[bool, Callable[[bytes], int]]] = {False: _hash_of}
 """By whether it is compiled."""
 if ALLOWED:
     try:
-        from kip848_client.producing._murmur2 import murmur2 as _compiled
+        from kip848_client.core.produce._murmur2 import murmur2 as _compiled
     except ImportError:
         pass  # it was installed where there was no compiler
     else:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kip848_client.core.produce._model import Group, OffsetToCommit, Produced, ProducerId
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
-from kip848_client.producing._model import Group, OffsetToCommit, Produced, ProducerId
 
 __all__ = [
     "AbortRequested",

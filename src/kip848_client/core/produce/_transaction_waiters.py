@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from kip848_client.core.produce._commands import Command
+from kip848_client.core.produce._waiting import Waiting
 from kip848_client.errors import Kip848Error, LocalProtocolError
-from kip848_client.producing._commands import Command
-from kip848_client.producing._waiting import Waiting
 
 __all__ = ["Waiters"]
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kip848_client.core.types import TopicPartition
-from kip848_client.errors import Kip848Error
-from kip848_client.producing._model import (
+from kip848_client.core.produce._model import (
     CoordinatorKind,
     Group,
     OffsetToCommit,
@@ -16,6 +14,8 @@ from kip848_client.producing._model import (
     SealedBatch,
     TransactionVersion,
 )
+from kip848_client.core.types import TopicPartition
+from kip848_client.errors import Kip848Error
 
 __all__ = [
     "AddOffsets",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from kip848_client.core.produce._errors import Api, Reaction, is_named
+from kip848_client.core.produce._transaction_states import State, Trigger
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,
@@ -17,8 +19,6 @@ from kip848_client.errors import (
     TransactionAborted,
     TransactionTimedOut,
 )
-from kip848_client.producing._errors import Api, Reaction, is_named
-from kip848_client.producing._transaction_states import State, Trigger
 
 __all__ = [
     "aborted",

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client.core.backoff import Jitter, backoff_ms
+from kip848_client.core.produce._commands import Command, FindCoordinator
+from kip848_client.core.produce._events import CoordinatorFound, CoordinatorNotFound
+from kip848_client.core.produce._model import CoordinatorKind, ProduceSettings
 from kip848_client.error_codes import ErrorCode, error_name, passes_in_lookup
 from kip848_client.errors import Kip848Error, broker_error
-from kip848_client.producing._commands import Command, FindCoordinator
-from kip848_client.producing._events import CoordinatorFound, CoordinatorNotFound
-from kip848_client.producing._model import CoordinatorKind, ProduceSettings
 
 __all__ = ["Coordinators", "Key"]
 

@@ -18,23 +18,20 @@ from typing import Final, Protocol
 
 from kip848_client.core.backoff import Jitter, backoff_ms
 from kip848_client.core.partition_names import listed
-from kip848_client.core.types import TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import Kip848Error
-from kip848_client.producing import _commands as do
-from kip848_client.producing import _events as ev
-from kip848_client.producing._adding import GROUP, Adding
-from kip848_client.producing._coordinators import Coordinators, Key
-from kip848_client.producing._errors import Api, Reaction, reaction
-from kip848_client.producing._markers import Markers
-from kip848_client.producing._model import (
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce import _events as ev
+from kip848_client.core.produce._adding import GROUP, Adding
+from kip848_client.core.produce._coordinators import Coordinators, Key
+from kip848_client.core.produce._errors import Api, Reaction, reaction
+from kip848_client.core.produce._markers import Markers
+from kip848_client.core.produce._model import (
     NOBODY,
     CoordinatorKind,
     ProducerId,
     ProduceSettings,
     TransactionVersion,
 )
-from kip848_client.producing._transaction_jobs import (
+from kip848_client.core.produce._transaction_jobs import (
     ORDER,
     Job,
     command,
@@ -43,6 +40,9 @@ from kip848_client.producing._transaction_jobs import (
     not_committed,
     said_of,
 )
+from kip848_client.core.types import TopicPartition
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import Kip848Error
 
 __all__ = ["GONE_MS", "Heard", "Requests"]
 

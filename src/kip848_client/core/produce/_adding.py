@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from kip848_client.core.produce._model import TransactionVersion
 from kip848_client.core.types import TopicPartition
-from kip848_client.producing._model import TransactionVersion
 
 __all__ = ["ADDING_MS", "GROUP", "Adding"]
 

@@ -1,4 +1,4 @@
-/* The extension kip848_client.producing._murmur2: the hash of a key. It is optional: where it is
+/* The extension kip848_client.core.produce._murmur2: the hash of a key. It is optional: where it is
  * not built, _partitioner.py does the same, slower.
  */
 
@@ -47,7 +47,7 @@ static PyMethodDef functions[] = {
 
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT,
-    .m_name = "kip848_client.producing._murmur2",
+    .m_name = "kip848_client.core.produce._murmur2",
     .m_size = 0,
     .m_methods = functions,
 };

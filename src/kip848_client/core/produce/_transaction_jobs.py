@@ -8,20 +8,20 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kip848_client.core.partition_names import listed
-from kip848_client.core.types import TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import CommitFailed, Kip848Error
-from kip848_client.producing import _commands as do
-from kip848_client.producing._coordinators import Key
-from kip848_client.producing._errors import MEMBER_REFUSED, Api, Reaction, reaction, refusal
-from kip848_client.producing._events import TxnAnswered
-from kip848_client.producing._model import (
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce._coordinators import Key
+from kip848_client.core.produce._errors import MEMBER_REFUSED, Api, Reaction, reaction, refusal
+from kip848_client.core.produce._events import TxnAnswered
+from kip848_client.core.produce._model import (
     Group,
     OffsetToCommit,
     ProducerId,
     ProduceSettings,
     TransactionVersion,
 )
+from kip848_client.core.types import TopicPartition
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import CommitFailed, Kip848Error
 
 __all__ = ["ORDER", "Job", "command", "error_of", "gravest", "not_committed", "said_of"]
 

@@ -35,15 +35,13 @@ from kip848_client.core.cluster import (
     MetadataSettings,
 )
 from kip848_client.core.partition_names import shown
-from kip848_client.core.types import TopicPartition, Wait
-from kip848_client.errors import ConfigError, DeliveryTimedOut, Kip848Error, LocalProtocolError
-from kip848_client.producing import _commands as do
-from kip848_client.producing import _events as ev
-from kip848_client.producing._accumulator import Accumulator
-from kip848_client.producing._answers import Answers
-from kip848_client.producing._batches import Batch
-from kip848_client.producing._idempotence import Idempotence
-from kip848_client.producing._model import (
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce import _events as ev
+from kip848_client.core.produce._accumulator import Accumulator
+from kip848_client.core.produce._answers import Answers
+from kip848_client.core.produce._batches import Batch
+from kip848_client.core.produce._idempotence import Idempotence
+from kip848_client.core.produce._model import (
     ALL_REPLICAS,
     NOBODY,
     Header,
@@ -53,13 +51,15 @@ from kip848_client.producing._model import (
     ProduceSettings,
     TransactionVersion,
 )
-from kip848_client.producing._routes import Choose, Route
-from kip848_client.producing._seam import Identity
-from kip848_client.producing._sender import Sender
-from kip848_client.producing._snapshot import PartitionSnapshot, ProducerSnapshot
-from kip848_client.producing._topics import Topics
-from kip848_client.producing._transaction import Transactions
-from kip848_client.producing._transaction_states import State
+from kip848_client.core.produce._routes import Choose, Route
+from kip848_client.core.produce._seam import Identity
+from kip848_client.core.produce._sender import Sender
+from kip848_client.core.produce._snapshot import PartitionSnapshot, ProducerSnapshot
+from kip848_client.core.produce._topics import Topics
+from kip848_client.core.produce._transaction import Transactions
+from kip848_client.core.produce._transaction_states import State
+from kip848_client.core.types import TopicPartition, Wait
+from kip848_client.errors import ConfigError, DeliveryTimedOut, Kip848Error, LocalProtocolError
 
 __all__ = ["ProducerCore"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from kip848_client.core.produce._commands import Command, Done, Failed
 from kip848_client.errors import Kip848Error
-from kip848_client.producing._commands import Command, Done, Failed
 
 __all__ = ["Waiting"]
 

@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from kip848_client.core.cluster import NO_NODE, Leaders, MetadataQuestions, TopicLeaders
+from kip848_client.core.produce._accumulator import Accumulator
+from kip848_client.core.produce._commands import Command, Done, Failed
+from kip848_client.core.produce._events import TopicWanted
+from kip848_client.core.produce._model import ProduceSettings
+from kip848_client.core.produce._routes import Choose, Route
+from kip848_client.core.produce._topic_waiters import TopicWaiters
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicPartition, Wait
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import BrokerError, Kip848Error, RequestTimedOut, broker_error
-from kip848_client.producing._accumulator import Accumulator
-from kip848_client.producing._commands import Command, Done, Failed
-from kip848_client.producing._events import TopicWanted
-from kip848_client.producing._model import ProduceSettings
-from kip848_client.producing._routes import Choose, Route
-from kip848_client.producing._topic_waiters import TopicWaiters
 
 __all__ = ["Topics"]
 

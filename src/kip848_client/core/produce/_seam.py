@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from kip848_client.core.produce._errors import Reaction
+from kip848_client.core.produce._events import Event
+from kip848_client.core.produce._model import ProducerId, TransactionVersion
 from kip848_client.core.types import TopicPartition, Wait
 from kip848_client.errors import Kip848Error
-from kip848_client.producing._errors import Reaction
-from kip848_client.producing._events import Event
-from kip848_client.producing._model import ProducerId, TransactionVersion
 
 __all__ = ["Batches", "Identity"]
 

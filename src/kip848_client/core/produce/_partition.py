@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 
 from kip848_client.core.cluster import NO_NODE
+from kip848_client.core.produce._batches import Batch
+from kip848_client.core.produce._sequences import Sequences
 from kip848_client.core.types import TopicId, TopicPartition
-from kip848_client.producing._batches import Batch
-from kip848_client.producing._sequences import Sequences
 
 __all__ = ["Partition"]
 

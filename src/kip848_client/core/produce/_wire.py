@@ -11,6 +11,26 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Final
 
+from kip848_client.core.produce._commands import (
+    AddOffsets,
+    AddPartitions,
+    CommitOffsets,
+    DescribeTransaction,
+    EndTransaction,
+    FindCoordinator,
+    InitProducerId,
+    SendProduce,
+)
+from kip848_client.core.produce._events import (
+    CoordinatorFound,
+    CoordinatorNotFound,
+    ProduceAnswered,
+    ProducerIdAnswered,
+    TransactionDescribed,
+    TransactionNotDescribed,
+    TxnAnswered,
+)
+from kip848_client.core.produce._model import Produced, ProducerId, TransactionVersion
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicPartition
 from kip848_client.core.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kip848_client.core.wire.messages.find_coordinator import (
@@ -46,26 +66,6 @@ from kip848_client.core.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
 )
 from kip848_client.error_codes import error_name
-from kip848_client.producing._commands import (
-    AddOffsets,
-    AddPartitions,
-    CommitOffsets,
-    DescribeTransaction,
-    EndTransaction,
-    FindCoordinator,
-    InitProducerId,
-    SendProduce,
-)
-from kip848_client.producing._events import (
-    CoordinatorFound,
-    CoordinatorNotFound,
-    ProduceAnswered,
-    ProducerIdAnswered,
-    TransactionDescribed,
-    TransactionNotDescribed,
-    TxnAnswered,
-)
-from kip848_client.producing._model import Produced, ProducerId, TransactionVersion
 
 __all__ = [
     "ADD_OFFSETS_VERSIONS",

@@ -27,22 +27,20 @@ from collections.abc import Callable
 from typing import Final
 
 from kip848_client.core.backoff import Jitter
-from kip848_client.core.types import TopicPartition, Wait
-from kip848_client.errors import (
-    Kip848Error,
-    ProducerFailed,
-    RequestTimedOut,
-    TransactionAborted,
+from kip848_client.core.produce import _commands as do
+from kip848_client.core.produce import _events as ev
+from kip848_client.core.produce._adding import Adding
+from kip848_client.core.produce._errors import Api, Reaction
+from kip848_client.core.produce._markers import Markers
+from kip848_client.core.produce._model import (
+    NOBODY,
+    ProducerId,
+    ProduceSettings,
+    TransactionVersion,
 )
-from kip848_client.producing import _commands as do
-from kip848_client.producing import _events as ev
-from kip848_client.producing._adding import Adding
-from kip848_client.producing._errors import Api, Reaction
-from kip848_client.producing._markers import Markers
-from kip848_client.producing._model import NOBODY, ProducerId, ProduceSettings, TransactionVersion
-from kip848_client.producing._open_transaction import OpenTransaction
-from kip848_client.producing._seam import Batches
-from kip848_client.producing._transaction_errors import (
+from kip848_client.core.produce._open_transaction import OpenTransaction
+from kip848_client.core.produce._seam import Batches
+from kip848_client.core.produce._transaction_errors import (
     aborted,
     failed,
     fatal_again,
@@ -55,10 +53,24 @@ from kip848_client.producing._transaction_errors import (
     not_allowed,
     timed_out,
 )
-from kip848_client.producing._transaction_jobs import Job
-from kip848_client.producing._transaction_requests import Requests
-from kip848_client.producing._transaction_states import ADDING, TABLE, Cell, State, Trigger, Verdict
-from kip848_client.producing._transaction_waiters import Waiters
+from kip848_client.core.produce._transaction_jobs import Job
+from kip848_client.core.produce._transaction_requests import Requests
+from kip848_client.core.produce._transaction_states import (
+    ADDING,
+    TABLE,
+    Cell,
+    State,
+    Trigger,
+    Verdict,
+)
+from kip848_client.core.produce._transaction_waiters import Waiters
+from kip848_client.core.types import TopicPartition, Wait
+from kip848_client.errors import (
+    Kip848Error,
+    ProducerFailed,
+    RequestTimedOut,
+    TransactionAborted,
+)
 
 __all__ = ["Transactions"]
 
