@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 
 from kip848_client import BootstrapFailed, BrokerError, Consumer, Producer
-from kip848_client._ports import ConnectionBroken
 from kip848_client.admin import Admin
+from kip848_client.core.ports import ConnectionBroken
 from mock_coordinator import Fault, Match, MockBroker
 from mock_coordinator.core.faults import Disconnect
 from mock_coordinator.security.options import ListenerOptions, SecurityOptions

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client._driver._topics import TopicDirectory
 from kip848_client.core.cluster import Leaders
 from kip848_client.core.fetch._answers import Answers
 from kip848_client.core.fetch._planner import Planner
@@ -13,6 +12,7 @@ from kip848_client.core.fetch._topics import Topics
 from kip848_client.core.fetch._troubles import Troubles
 from kip848_client.core.group._core import GroupCore
 from kip848_client.error_codes import ErrorCode
+from kip848_client.runtime._topics import TopicDirectory
 from tests.known_bugs.rows import KnownBug, Proof
 from tests.support.planting import Plant
 from tests.unit.driver import test_topics

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client._driver._stepping import Stepping
+from kip848_client.runtime._stepping import Stepping
 from tests.unit.waiting import some_rounds, until
 
 __all__ = ["LateTasks", "begin_late"]

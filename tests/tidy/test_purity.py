@@ -17,7 +17,7 @@ PURE = (
     "kip848_client.core.group_wire.assignors",
     "kip848_client.core.backoff",
     "kip848_client.core.assignor_rounds",
-    "kip848_client._driver._recovery",
+    "kip848_client.core.recovery",
     "kip848_client.core.extras",
     "kip848_client.core.group_wire.heartbeat",
     "kip848_client.core.lazy",

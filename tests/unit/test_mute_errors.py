@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from kip848_client._aiokafka._errors import not_opened
-from kip848_client._ports import NotSent
 from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.consumer._listener import call_listener
 from kip848_client.core.client_assignors import PreparedGroup, StickyAssignor
 from kip848_client.core.group import ComputeAssignment
+from kip848_client.core.ports import NotSent
 from kip848_client.core.shown import told
 from kip848_client.core.types import TopicPartition
 from kip848_client.records._record import raw_record

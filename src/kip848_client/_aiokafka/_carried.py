@@ -17,7 +17,7 @@ from aiokafka.protocol.fetch import FetchResponse_v11
 from aiokafka.protocol.produce import ProduceRequest as TheirProduceRequest
 from aiokafka.protocol.produce import ProduceResponse_v8
 
-from kip848_client._ports import TopicView
+from kip848_client.core.ports import TopicView
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
 from kip848_client.core.wire import request_api
 from kip848_client.core.wire.messages.fetch import (

@@ -21,8 +21,8 @@ from aiokafka.protocol.metadata import MetadataRequest
 from kip848_client._aiokafka._carried import Carried
 from kip848_client._aiokafka._links import Link
 from kip848_client._aiokafka._transport import KafkaTransport
-from kip848_client._chance import CHANCE
 from kip848_client.errors import Kip848Error
+from kip848_client.runtime.random import CHANCE
 
 __all__ = ["LinkedClient"]
 

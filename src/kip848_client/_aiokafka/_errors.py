@@ -6,7 +6,7 @@ import asyncio
 
 from aiokafka import errors as theirs
 
-from kip848_client._ports import ConnectionBroken, NotSent
+from kip848_client.core.ports import ConnectionBroken, NotSent
 from kip848_client.core.shown import shown, told
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final
 
 from kip848_client._aiokafka._links import Link
-from kip848_client._ports import NotSent
+from kip848_client.core.ports import NotSent
 from kip848_client.errors import Kip848Error, TransportError
 
 __all__ = ["FirstAnswer"]

@@ -23,7 +23,7 @@ from kip848_client._aiokafka._errors import not_opened, translated
 from kip848_client._aiokafka._measured import open_connection
 from kip848_client._aiokafka._request import Garbled, WireRequest
 from kip848_client._aiokafka._throttle import Throttle
-from kip848_client._ports import (
+from kip848_client.core.ports import (
     Clock,
     ConnectionBroken,
     ConnectionWatch,

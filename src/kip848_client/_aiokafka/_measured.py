@@ -16,7 +16,7 @@ from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from kip848_client._aiokafka._connection import Connection, ConnectionOptions
 from kip848_client._aiokafka._tokens import in_the_clear
-from kip848_client._ports import ConnectionWatch, WatchedConnection
+from kip848_client.core.ports import ConnectionWatch, WatchedConnection
 
 __all__ = ["MeasuredConnection", "open_connection"]
 

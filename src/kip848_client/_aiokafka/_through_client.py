@@ -16,7 +16,7 @@ from kip848_client._aiokafka._carried import Carried, CarriedFetch, CarriedProdu
 from kip848_client._aiokafka._client import LinkedClient
 from kip848_client._aiokafka._errors import translated
 from kip848_client._aiokafka._transport import KafkaTransport
-from kip848_client._ports import ANY_VERSION, TopicView, VersionLimits
+from kip848_client.core.ports import ANY_VERSION, TopicView, VersionLimits
 from kip848_client.errors import BrokerError, Kip848Error, UnsupportedVersion
 
 __all__ = ["ClientTransport", "Ways"]

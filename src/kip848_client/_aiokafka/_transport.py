@@ -11,9 +11,8 @@ from kip848_client._aiokafka._connection import ConnectionOptions
 from kip848_client._aiokafka._first_answer import FirstAnswer
 from kip848_client._aiokafka._first_server import first_to_connect
 from kip848_client._aiokafka._links import Link, LinkPool
-from kip848_client._chance import CHANCE
-from kip848_client._ports import ANY_VERSION, Clock, ConnectionWatch, NotSent, VersionLimits
 from kip848_client.core.bootstrap import bootstrap_addresses
+from kip848_client.core.ports import ANY_VERSION, Clock, ConnectionWatch, NotSent, VersionLimits
 from kip848_client.core.wire import api_named, negotiate, request_api
 from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
 from kip848_client.errors import (
@@ -23,6 +22,7 @@ from kip848_client.errors import (
     TransportError,
     refusal,
 )
+from kip848_client.runtime.random import CHANCE
 
 __all__ = ["KafkaTransport", "protocol_unsupported"]
 
@@ -35,7 +35,7 @@ _INSTALL: Final = api_named("ConsumerGroupInstallAssignment")
 
 
 class KafkaTransport:
-    """See ``kip848_client._ports.Transport``. Call ``bootstrap`` first, ``close`` at the end."""
+    """See ``kip848_client.core.ports.Transport``. Call ``bootstrap`` first, ``close`` at the end."""
 
     def __init__(
         self,

@@ -10,13 +10,6 @@ from types import TracebackType
 from typing import Final, Self, Unpack
 
 from kip848_client._aiokafka._transport import KafkaTransport
-from kip848_client._arguments import checked_timeout_ms
-from kip848_client._clock import LoopClock
-from kip848_client._driver._backoff import Backoff
-from kip848_client._driver._closing import Closing
-from kip848_client._driver._home import Home
-from kip848_client._driver._parts import connection_options
-from kip848_client._ports import Clock
 from kip848_client.admin import _arguments, _groups, _offsets, _topics
 from kip848_client.admin._asking import Asking
 from kip848_client.admin._model import (
@@ -33,9 +26,16 @@ from kip848_client.admin._model import (
 )
 from kip848_client.admin._reset import OffsetReset
 from kip848_client.config import AdminConfig, AdminSettings
+from kip848_client.core.ports import Clock
 from kip848_client.core.shown import repr_at_any_time
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import LocalProtocolError
+from kip848_client.runtime._backoff import Backoff
+from kip848_client.runtime._closing import Closing
+from kip848_client.runtime._home import Home
+from kip848_client.runtime.arguments import checked_timeout_ms
+from kip848_client.runtime.client._parts import connection_options
+from kip848_client.runtime.clock import LoopClock
 
 __all__ = ["Admin"]
 

@@ -5,15 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, get_args
 
-from kip848_client._arguments import (
-    checked_count,
-    checked_offset,
-    checked_partition,
-    checked_partitions,
-    checked_time_ms,
-    checked_topic,
-    checked_wire_text,
-)
 from kip848_client.admin._model import CommittedOffset, NewTopic
 from kip848_client.admin._offset_wire import EARLIEST, LATEST
 from kip848_client.admin._reset import (
@@ -27,6 +18,15 @@ from kip848_client.admin._reset import (
 from kip848_client.core.shown import shown
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
+from kip848_client.runtime.arguments import (
+    checked_count,
+    checked_offset,
+    checked_partition,
+    checked_partitions,
+    checked_time_ms,
+    checked_topic,
+    checked_wire_text,
+)
 
 __all__ = [
     "checked_changes",

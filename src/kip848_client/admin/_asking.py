@@ -11,14 +11,10 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from kip848_client._aiokafka._transport import KafkaTransport
-from kip848_client._chance import CHANCE
-from kip848_client._driver._backoff import Backoff
-from kip848_client._driver._loop_watch import LoopWatch
-from kip848_client._driver._waits import Waits
-from kip848_client._ports import ANY_VERSION, Clock, NotSent, VersionLimits
 from kip848_client.admin._failures import named
 from kip848_client.admin._model import Node
 from kip848_client.admin._rounds import ANYONE, OutOfTime, Refusal, Rounds
+from kip848_client.core.ports import ANY_VERSION, Clock, NotSent, VersionLimits
 from kip848_client.core.types import TopicPartition, Wait
 from kip848_client.core.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
@@ -37,6 +33,10 @@ from kip848_client.errors import (
     TransportError,
     refusal,
 )
+from kip848_client.runtime._backoff import Backoff
+from kip848_client.runtime._loop_watch import LoopWatch
+from kip848_client.runtime._waits import Waits
+from kip848_client.runtime.random import CHANCE
 
 __all__ = ["GROUP_KEY", "TRANSACTION_KEY", "Asking", "Send"]
 

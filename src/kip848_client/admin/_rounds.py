@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import islice
 from typing import Final, Generic, TypeVar
 
-from kip848_client._ports import NotSent
+from kip848_client.core.ports import NotSent
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, Kip848Error, RequestTimedOut, refusal
 

@@ -13,9 +13,9 @@ from kip848_client._aiokafka._carried import Carried
 from kip848_client._aiokafka._client import LinkedClient
 from kip848_client._aiokafka._through_client import ClientTransport, Ways
 from kip848_client._aiokafka._transport import KafkaTransport
-from kip848_client._ports import TopicView
 from kip848_client.consumer import Caller, Consumer, Record, connections
 from kip848_client.core.member import LeaveMode, MemberState
+from kip848_client.core.ports import TopicView
 from kip848_client.core.produce import NOBODY, ProducerId, State
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError, Kip848Error, LocalProtocolError

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from kip848_client._driver._assignor_runs import AssignorRun, checked_metadata
 from kip848_client.core.client_assignors import (
     AssignorFailed,
     AssignorMetadata,
@@ -19,6 +18,7 @@ from kip848_client.core.client_assignors import (
 )
 from kip848_client.core.group import AbandonComputation, AssignmentComputed, ComputeAssignment
 from kip848_client.core.member import OfferedAssignor
+from kip848_client.runtime._assignor_runs import AssignorRun, checked_metadata
 
 __all__ = ["LocalAssignors"]
 

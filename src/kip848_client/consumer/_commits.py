@@ -15,7 +15,6 @@ from typing import Any
 
 import anyio
 
-from kip848_client._ports import Clock
 from kip848_client.consumer._group_log import GroupLog
 from kip848_client.core.group import (
     CommittedAsked,
@@ -29,6 +28,7 @@ from kip848_client.core.group import (
 )
 from kip848_client.core.offsets import CommitAsked, CommitDone, CommitKind, CommittableOffset
 from kip848_client.core.partition_names import listed
+from kip848_client.core.ports import Clock
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConsumerClosed, Kip848Error
 

@@ -12,14 +12,6 @@ from re import Pattern
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, Unpack, overload
 
-from kip848_client._arguments import (
-    checked_commit,
-    checked_count,
-    checked_offset,
-    checked_partitions,
-    checked_timeout_ms,
-    checked_topics,
-)
 from kip848_client.config import ConsumerConfig, ConsumerSettings
 from kip848_client.consumer._arguments import checked_leave
 from kip848_client.consumer._engine import Engine
@@ -42,6 +34,14 @@ from kip848_client.errors import (
     NotAssigned,
 )
 from kip848_client.records import Decoding, Record, RecordBatchView
+from kip848_client.runtime.arguments import (
+    checked_commit,
+    checked_count,
+    checked_offset,
+    checked_partitions,
+    checked_timeout_ms,
+    checked_topics,
+)
 
 __all__ = ["Consumer"]
 

@@ -16,13 +16,6 @@ import anyio
 from anyio.abc import TaskGroup
 
 from kip848_client._aiokafka._transport import protocol_unsupported
-from kip848_client._clock import LoopClock
-from kip848_client._driver._backoff import Backoff
-from kip848_client._driver._closing import Closing, until_open
-from kip848_client._driver._home import Home
-from kip848_client._driver._membership import new_member_id
-from kip848_client._driver._parts import recovery
-from kip848_client._driver._topics import TopicDirectory
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.consumer._commits import Commits
@@ -64,6 +57,13 @@ from kip848_client.errors import (
     UnsupportedVersion,
 )
 from kip848_client.records import Decoding
+from kip848_client.runtime._backoff import Backoff
+from kip848_client.runtime._closing import Closing, until_open
+from kip848_client.runtime._home import Home
+from kip848_client.runtime._membership import new_member_id
+from kip848_client.runtime._topics import TopicDirectory
+from kip848_client.runtime.client._parts import recovery
+from kip848_client.runtime.clock import LoopClock
 from kip848_client.watching import FetchMeter
 
 __all__ = ["Engine"]

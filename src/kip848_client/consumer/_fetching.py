@@ -15,9 +15,6 @@ from typing import Final, Protocol
 
 import anyio
 
-from kip848_client._driver._stepping import Stepping
-from kip848_client._driver._topics import TopicDirectory
-from kip848_client._ports import Clock, NotSent, Transport
 from kip848_client.consumer._commits import Commits
 from kip848_client.core.cluster import LearnLeaders
 from kip848_client.core.fetch import (
@@ -54,6 +51,7 @@ from kip848_client.core.fetch import (
     list_offsets_versions,
     listed_offsets,
 )
+from kip848_client.core.ports import Clock, NotSent, Transport
 from kip848_client.core.types import TopicIdPartition, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
@@ -65,6 +63,8 @@ from kip848_client.errors import (
     UnsupportedVersion,
     WireError,
 )
+from kip848_client.runtime._stepping import Stepping
+from kip848_client.runtime._topics import TopicDirectory
 from kip848_client.watching import FetchMeter
 
 __all__ = ["Application", "Fetching"]

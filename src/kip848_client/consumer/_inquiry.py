@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, Generic, TypeVar
 
-from kip848_client._arguments import (
-    checked_partition,
-    checked_partitions,
-    checked_times,
-    checked_topic,
-)
-from kip848_client._driver._closing import Closing
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._engine import Engine
 from kip848_client.consumer._records import OffsetAndTimestamp
 from kip848_client.core.fetch import EARLIEST, LATEST
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConsumerClosed, ConsumerNotStarted, NotAssigned, not_assigned
+from kip848_client.runtime._closing import Closing
+from kip848_client.runtime.arguments import (
+    checked_partition,
+    checked_partitions,
+    checked_times,
+    checked_topic,
+)
 from kip848_client.watching import lag_of
 
 __all__ = ["Inquiry"]

@@ -17,10 +17,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Protocol
 
-from kip848_client._driver._hooks import call_hook
 from kip848_client.core.shown import shown
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import CallbackError, ConfigError
+from kip848_client.runtime._hooks import call_hook
 
 __all__ = ["RebalanceListener", "call_listener", "checked_listener", "listener_method"]
 

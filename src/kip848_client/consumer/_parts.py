@@ -10,9 +10,6 @@ from collections.abc import Callable
 from typing import Final
 
 from kip848_client._aiokafka._transport import KafkaTransport
-from kip848_client._driver._backoff import jittered
-from kip848_client._driver._parts import connection_options
-from kip848_client._ports import Clock
 from kip848_client.config import ConsumerConfig, parse_duration_ms
 from kip848_client.consumer._arguments import checked_deserializer
 from kip848_client.core.assignor_rounds import ComputingSettings
@@ -21,8 +18,11 @@ from kip848_client.core.fetch import FetchCore, FetchSettings
 from kip848_client.core.group import GroupCore
 from kip848_client.core.member import MemberCore, MemberSettings, OfferedAssignor
 from kip848_client.core.offsets import CommitterCore, CommitterSettings, OffsetTracker
+from kip848_client.core.ports import Clock
 from kip848_client.core.types import MemberId, TopicId, TopicPartition
 from kip848_client.records import Decoding, Deserializer
+from kip848_client.runtime._backoff import jittered
+from kip848_client.runtime.client._parts import connection_options
 
 __all__ = ["Network", "connections", "decoding_of", "fetch_core", "group_core"]
 

@@ -29,13 +29,13 @@ from threading import get_ident
 from time import monotonic
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from kip848_client._driver._home import Home, task_of
 from kip848_client.consumer._deserializing import AT_ONCE_MAX, Deserializing
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._record_path import Only, RecordPath
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConsumerClosed, Kip848Error, RecordUnreadable
 from kip848_client.records import NotMade, Record, RecordBatchView
+from kip848_client.runtime._home import Home, task_of
 from kip848_client.watching import PollMeter
 
 __all__ = ["Caller", "PollObserver", "Poller", "calling_task"]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 
-from kip848_client._ports import Clock
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._fetching import Fetching
 from kip848_client.core.cluster import NO_EPOCH
@@ -24,6 +23,7 @@ from kip848_client.core.fetch import (
     TroubleTold,
 )
 from kip848_client.core.offsets import CommittableOffset
+from kip848_client.core.ports import Clock
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConsumerClosed, not_assigned
 

@@ -10,11 +10,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Final
 
-from kip848_client._driver._membership import (
-    ask_for_coordinator,
-    ask_heartbeat,
-)
-from kip848_client._ports import TopicView, Transport
 from kip848_client.core.client_assignors import PreparedGroup
 from kip848_client.core.group import (
     AssignmentImpossible,
@@ -54,6 +49,7 @@ from kip848_client.core.member import (
     TopicsResolved,
 )
 from kip848_client.core.offsets import CommitAnswered, CommitImpossible, CommitLost, SendCommit
+from kip848_client.core.ports import TopicView, Transport
 from kip848_client.core.types import GroupId, MemberId, TopicId
 from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kip848_client.error_codes import passes_in_lookup
@@ -62,6 +58,10 @@ from kip848_client.errors import (
     Kip848Error,
     TransportError,
     UnsupportedVersion,
+)
+from kip848_client.runtime._membership import (
+    ask_for_coordinator,
+    ask_heartbeat,
 )
 
 __all__ = ["GroupRequests"]

@@ -16,11 +16,6 @@ from typing import Final, Protocol
 
 import anyio
 
-from kip848_client._driver._hooks import call_hook
-from kip848_client._driver._loop_watch import LoopWatch
-from kip848_client._driver._stepping import Stepping
-from kip848_client._driver._waits import Waits
-from kip848_client._ports import Clock
 from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
@@ -80,8 +75,13 @@ from kip848_client.core.member import (
 )
 from kip848_client.core.offsets import CommitDone, SendCommit
 from kip848_client.core.partition_names import listed
+from kip848_client.core.ports import Clock
 from kip848_client.core.types import GroupMetadata, TopicId, TopicPartition
 from kip848_client.errors import CallbackError, LocalProtocolError
+from kip848_client.runtime._hooks import call_hook
+from kip848_client.runtime._loop_watch import LoopWatch
+from kip848_client.runtime._stepping import Stepping
+from kip848_client.runtime._waits import Waits
 from kip848_client.watching import is_blocked, what_happens_next
 
 __all__ = ["Assignment", "Supervisor"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TypeVar
 
-from kip848_client._arguments import checked_count, checked_timeout_ms
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._event_streams import EventHub, EventStream
 from kip848_client.consumer._inquiry import Inquiry
 from kip848_client.consumer._view import MemberView, health_of, health_without, view_of
 from kip848_client.core.member import MemberState
 from kip848_client.core.types import TopicPartition
+from kip848_client.runtime.arguments import checked_count, checked_timeout_ms
 from kip848_client.watching import ConsumerHealth, Lifecycle
 
 __all__ = ["Watched"]

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kip848_client._ports import Clock
 from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._records import OffsetAndMetadata
 from kip848_client.core.cluster import NO_EPOCH
 from kip848_client.core.fetch import FetchCore
 from kip848_client.core.offsets import CommittableOffset, HandOuts, OffsetTracker
+from kip848_client.core.ports import Clock
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import CommitFailed, Kip848Error, NotAssigned
 

@@ -8,16 +8,6 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Generic, Literal, Self, TypeVar, overload
 
-from kip848_client._arguments import (
-    checked_count,
-    checked_timeout_ms,
-    checked_topic,
-    checked_topics,
-)
-from kip848_client._clock import LoopClock
-from kip848_client._driver._backoff import jittered
-from kip848_client._driver._closing import Closing
-from kip848_client._driver._signals import checked_signals, on_first_signal
 from kip848_client.consumer import Consumer
 from kip848_client.core.shown import repr_at_any_time, shown
 from kip848_client.errors import ConfigError, Kip848Error, LocalProtocolError
@@ -28,6 +18,16 @@ from kip848_client.exactly_once._running import Running
 from kip848_client.exactly_once._working import Function, Working
 from kip848_client.producer import Producer
 from kip848_client.records import Record
+from kip848_client.runtime._backoff import jittered
+from kip848_client.runtime._closing import Closing
+from kip848_client.runtime._signals import checked_signals, on_first_signal
+from kip848_client.runtime.arguments import (
+    checked_count,
+    checked_timeout_ms,
+    checked_topic,
+    checked_topics,
+)
+from kip848_client.runtime.clock import LoopClock
 from kip848_client.watching import ConsumerHealth
 
 __all__ = ["ExactlyOnceProcessor", "ProducerRecord"]

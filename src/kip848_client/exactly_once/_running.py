@@ -14,10 +14,8 @@ from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from typing import Any, Final
 
-from kip848_client._driver._home import Home
-from kip848_client._driver._stepping import Stepping
-from kip848_client._ports import Clock
 from kip848_client.consumer import Consumer
+from kip848_client.core.ports import Clock
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConsumerClosed, Kip848Error, NotAssigned
 from kip848_client.exactly_once import _commands as do
@@ -27,6 +25,8 @@ from kip848_client.exactly_once._dead_letters import unreadable_record
 from kip848_client.exactly_once._model import Portion
 from kip848_client.exactly_once._working import Rows, Working
 from kip848_client.producer import Producer
+from kip848_client.runtime._home import Home
+from kip848_client.runtime._stepping import Stepping
 
 __all__ = ["Running"]
 

@@ -12,16 +12,9 @@ from typing import Final
 
 from kip848_client._aiokafka._builder import builder_maker
 from kip848_client._aiokafka._transport import KafkaTransport
-from kip848_client._chance import CHANCE
-from kip848_client._clock import LoopClock
-from kip848_client._driver._backoff import Backoff, jittered
-from kip848_client._driver._closing import Closing, until_open
-from kip848_client._driver._home import Home
-from kip848_client._driver._parts import connection_options, recovery
-from kip848_client._driver._topics import TopicDirectory
-from kip848_client._ports import Clock
 from kip848_client.config import ProducerConfig
 from kip848_client.core.cluster import ClusterChanged, ClusterEvent
+from kip848_client.core.ports import Clock
 from kip848_client.core.produce import (
     CloseRequested,
     ProducerCore,
@@ -32,6 +25,13 @@ from kip848_client.errors import Kip848Error, LocalProtocolError, ProducerFailed
 from kip848_client.metrics import ClientMetrics, connection_rows
 from kip848_client.producer._deliveries import Receipts
 from kip848_client.producer._producing import Producing
+from kip848_client.runtime._backoff import Backoff, jittered
+from kip848_client.runtime._closing import Closing, until_open
+from kip848_client.runtime._home import Home
+from kip848_client.runtime._topics import TopicDirectory
+from kip848_client.runtime.client._parts import connection_options, recovery
+from kip848_client.runtime.clock import LoopClock
+from kip848_client.runtime.random import CHANCE
 from kip848_client.telemetry import NoTelemetry, Telemetry, telemetry_of
 from kip848_client.watching import ConnectionMeter, ProducerMeter
 

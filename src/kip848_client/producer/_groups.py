@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Protocol, runtime_checkable
 
-from kip848_client._arguments import checked_commit, checked_wire_text
 from kip848_client.core.produce import Group, OffsetToCommit
 from kip848_client.core.shown import shown
 from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.errors import CommitFailed, ConfigError, NotAssigned
+from kip848_client.runtime.arguments import checked_commit, checked_wire_text
 
 __all__ = ["GroupSource", "to_commit"]
 

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, Unpack, overload
 
 from kip848_client._aiokafka._builder import builder_maker
-from kip848_client._arguments import checked_timeout_ms
 from kip848_client.config import ProducerConfig, ProducerSettings
 from kip848_client.core.produce import (
     AbortRequested,
@@ -37,6 +36,7 @@ from kip848_client.producer._sending import (
     checked_serializer,
 )
 from kip848_client.producer._transaction import Transaction
+from kip848_client.runtime.arguments import checked_timeout_ms
 
 __all__ = ["Producer"]
 

@@ -12,11 +12,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from kip848_client._driver._stepping import Stepping
-from kip848_client._driver._topics import TopicDirectory
-from kip848_client._driver._waits import Waits
-from kip848_client._ports import Clock
 from kip848_client.core.cluster import LearnLeaders
+from kip848_client.core.ports import Clock
 from kip848_client.core.produce import (
     AddOffsets,
     AddPartitions,
@@ -45,6 +42,9 @@ from kip848_client.core.types import Wait
 from kip848_client.errors import Kip848Error
 from kip848_client.producer._deliveries import Deliveries, Receipts
 from kip848_client.producer._requests import Network, Requests
+from kip848_client.runtime._stepping import Stepping
+from kip848_client.runtime._topics import TopicDirectory
+from kip848_client.runtime._waits import Waits
 from kip848_client.watching import ProducerMeter
 
 __all__ = ["Producing"]

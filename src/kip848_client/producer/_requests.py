@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
-from kip848_client._ports import NotSent, Transport, VersionLimits
+from kip848_client.core.ports import NotSent, Transport, VersionLimits
 from kip848_client.core.produce import (
     AddOffsets,
     AddPartitions,

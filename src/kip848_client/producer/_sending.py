@@ -17,8 +17,6 @@ from inspect import isawaitable
 from threading import get_ident
 from typing import Any, Final, Literal
 
-from kip848_client._arguments import checked_partition, checked_time_ms, checked_topic
-from kip848_client._driver._home import task_of
 from kip848_client.core.produce import Placed, Refused, Route
 from kip848_client.core.shown import shown
 from kip848_client.core.types import TopicPartition
@@ -33,6 +31,8 @@ from kip848_client.errors import (
 )
 from kip848_client.producer._deliveries import OnItsWay, RecordMetadata
 from kip848_client.producer._engine import Engine
+from kip848_client.runtime._home import task_of
+from kip848_client.runtime.arguments import checked_partition, checked_time_ms, checked_topic
 from kip848_client.serialization import ContextSerializer, SerializationContext
 
 __all__ = ["Partitioner", "Sending", "Serializer", "checked_serializer"]

@@ -14,11 +14,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from kip848_client._chance import CHANCE
-from kip848_client._driver._stepping import Stepping
-from kip848_client._ports import Clock, NotSent
 from kip848_client.core.compression import NAMES, pack
 from kip848_client.core.extras import installation
+from kip848_client.core.ports import Clock, NotSent
 from kip848_client.core.wire.messages.telemetry import (
     GetTelemetrySubscriptionsRequest,
     PushTelemetryRequest,
@@ -30,6 +28,8 @@ from kip848_client.errors import (
     UnsupportedVersion,
 )
 from kip848_client.metrics import ClientMetrics
+from kip848_client.runtime._stepping import Stepping
+from kip848_client.runtime.random import CHANCE
 from kip848_client.telemetry._core import State, TelemetryCore
 from kip848_client.telemetry._ledger import Ledger
 from kip848_client.telemetry._model import (

@@ -19,7 +19,7 @@ Address = tuple[str, int]
 
 
 class ConnectionMeter:
-    """Measures all connections of one client. See ``kip848_client._ports.ConnectionWatch``."""
+    """Measures all connections of one client. See ``kip848_client.core.ports.ConnectionWatch``."""
 
     def __init__(self, metrics: ClientMetrics, rows: ConnectionRows) -> None:
         self._metrics = metrics

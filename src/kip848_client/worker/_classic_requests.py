@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kip848_client._driver._membership import ask_for_coordinator
-from kip848_client._ports import ConnectionBroken, WaitingTransport
 from kip848_client.core.member import Event, FindCoordinator, LossReason
+from kip848_client.core.ports import ConnectionBroken, WaitingTransport
 from kip848_client.core.types import GroupId
 from kip848_client.errors import (
     BrokerError,
@@ -16,6 +15,7 @@ from kip848_client.errors import (
     TransportError,
     UnsupportedVersion,
 )
+from kip848_client.runtime._membership import ask_for_coordinator
 from kip848_client.worker._classic_messages import (
     ClassicAnswer,
     ClassicRequest,

@@ -11,12 +11,6 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol
 
-from kip848_client._driver._assignor_runs import AssignorRun
-from kip848_client._driver._hooks import call_hook
-from kip848_client._driver._loop_watch import LoopWatch
-from kip848_client._driver._stepping import Stepping
-from kip848_client._driver._waits import Waits
-from kip848_client._ports import Clock
 from kip848_client.core.connect import AssignorFailed, ConnectAssignor
 from kip848_client.core.member import (
     Announce,
@@ -30,7 +24,13 @@ from kip848_client.core.member import (
     Severity,
     TimerFired,
 )
+from kip848_client.core.ports import Clock
 from kip848_client.errors import Kip848Error, LocalProtocolError
+from kip848_client.runtime._assignor_runs import AssignorRun
+from kip848_client.runtime._hooks import call_hook
+from kip848_client.runtime._loop_watch import LoopWatch
+from kip848_client.runtime._stepping import Stepping
+from kip848_client.runtime._waits import Waits
 from kip848_client.worker._classic_core import ClassicWorkerCore
 from kip848_client.worker._classic_messages import ClassicRequest
 from kip848_client.worker._commands import (

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kip848_client._driver._membership import (
-    ask_for_coordinator,
-    ask_heartbeat,
-)
-from kip848_client._ports import Transport
 from kip848_client.core.member import Event, FindCoordinator, SendHeartbeat
+from kip848_client.core.ports import Transport
 from kip848_client.core.types import GroupId, MemberId
 from kip848_client.error_codes import passes_in_lookup
 from kip848_client.errors import (
@@ -19,6 +15,10 @@ from kip848_client.errors import (
     ProtocolUnsupported,
     TransportError,
     UnsupportedVersion,
+)
+from kip848_client.runtime._membership import (
+    ask_for_coordinator,
+    ask_heartbeat,
 )
 from kip848_client.worker._commands import InstallTarget, PrepareTarget
 from kip848_client.worker._events import ComputingImpossible, ComputingLost, WorkerEvent

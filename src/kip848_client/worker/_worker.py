@@ -9,12 +9,6 @@ from typing import Any, Final, Self, Unpack, cast
 
 from kip848_client._aiokafka._links import Link
 from kip848_client._aiokafka._transport import KafkaTransport
-from kip848_client._clock import LoopClock
-from kip848_client._driver._backoff import jittered
-from kip848_client._driver._closing import Closing
-from kip848_client._driver._home import Home
-from kip848_client._driver._membership import new_member_id
-from kip848_client._driver._parts import connection_options
 from kip848_client.config import WorkerConfig, WorkerOptions
 from kip848_client.config._client import checked_for_the_wire
 from kip848_client.core.connect import (
@@ -27,6 +21,12 @@ from kip848_client.core.shown import repr_at_any_time, shown
 from kip848_client.core.types import GroupId
 from kip848_client.core.wire import api_named
 from kip848_client.errors import ConfigError, LocalProtocolError
+from kip848_client.runtime._backoff import jittered
+from kip848_client.runtime._closing import Closing
+from kip848_client.runtime._home import Home
+from kip848_client.runtime._membership import new_member_id
+from kip848_client.runtime.client._parts import connection_options
+from kip848_client.runtime.clock import LoopClock
 from kip848_client.worker._choosing import (
     GroupProtocol,
     chosen_protocol,

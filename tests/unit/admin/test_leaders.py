@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from kip848_client._driver._backoff import Backoff
 from kip848_client.admin import _offsets
 from kip848_client.admin._asking import Asking
 from kip848_client.core.types import TopicPartition
@@ -23,6 +22,7 @@ from kip848_client.core.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 from kip848_client.error_codes import ErrorCode
+from kip848_client.runtime._backoff import Backoff
 from tests.unit.consumer.fakes import FakeClock, FakeTransport
 
 pytestmark = pytest.mark.asyncio

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kip848_client._aiokafka._first_server import first_to_connect
-from kip848_client._ports import NotSent
+from kip848_client.core.ports import NotSent
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BootstrapFailed, BrokerError
 from tests.unit.waiting import until

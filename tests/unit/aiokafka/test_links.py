@@ -11,7 +11,7 @@ from aiokafka.errors import KafkaConnectionError
 from kip848_client._aiokafka import _links
 from kip848_client._aiokafka._connection import ConnectionOptions
 from kip848_client._aiokafka._links import Link
-from kip848_client._ports import ConnectionBroken, NotSent
+from kip848_client.core.ports import ConnectionBroken, NotSent
 from kip848_client.core.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,

@@ -10,7 +10,7 @@ from aiokafka import errors as theirs
 
 from kip848_client._aiokafka._errors import translated
 from kip848_client._aiokafka._request import Garbled, WireRequest
-from kip848_client._ports import ConnectionBroken
+from kip848_client.core.ports import ConnectionBroken
 from kip848_client.core.wire import api_named, read_request, write_response
 from kip848_client.core.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

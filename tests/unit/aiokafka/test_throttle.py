@@ -10,7 +10,7 @@ import pytest
 from kip848_client._aiokafka._connection import ConnectionOptions
 from kip848_client._aiokafka._links import Link
 from kip848_client._aiokafka._throttle import Throttle
-from kip848_client._ports import NotSent
+from kip848_client.core.ports import NotSent
 from kip848_client.core.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,

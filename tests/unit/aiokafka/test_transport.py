@@ -10,7 +10,7 @@ import pytest
 from kip848_client._aiokafka import _first_answer, _links
 from kip848_client._aiokafka._connection import ConnectionOptions
 from kip848_client._aiokafka._transport import KafkaTransport
-from kip848_client._ports import NotSent
+from kip848_client.core.ports import NotSent
 from kip848_client.core.wire.messages.fetch import FetchRequest, FetchResponse
 from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataResponse
 from kip848_client.errors import ConsumerClosed, Kip848Error

@@ -11,8 +11,8 @@ import pytest
 
 from kip848_client import Consumer, TopicPartition
 from kip848_client._aiokafka._transport import KafkaTransport
-from kip848_client._ports import ANY_VERSION, VersionLimits
 from kip848_client.consumer._engine import Engine
+from kip848_client.core.ports import ANY_VERSION, VersionLimits
 from kip848_client.core.wire import request_api
 from mock_coordinator import MockBroker
 

@@ -9,7 +9,9 @@ import pytest
 from aiokafka import TopicPartition as TheirTopicPartition
 
 from kip848_client import TopicPartition
-from kip848_client._arguments import (
+from kip848_client.consumer._arguments import checked_deserializer
+from kip848_client.errors import ConfigError
+from kip848_client.runtime.arguments import (
     checked_commit,
     checked_count,
     checked_offset,
@@ -21,8 +23,6 @@ from kip848_client._arguments import (
     checked_topic,
     checked_topics,
 )
-from kip848_client.consumer._arguments import checked_deserializer
-from kip848_client.errors import ConfigError
 
 TP = TopicPartition("t", 0)
 

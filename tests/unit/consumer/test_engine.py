@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kip848_client import CommitFailed, LeaveMode, MemberState, TopicPartition
-from kip848_client._ports import NotSent
 from kip848_client.consumer._fetching import Fetching
 from kip848_client.core.fetch import Event, FetchAnswered
+from kip848_client.core.ports import NotSent
 from kip848_client.errors import (
     ConfigError,
     ConsumerClosed,

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from kip848_client import TopicPartition
-from kip848_client._ports import ConnectionBroken, NotSent
 from kip848_client.consumer._fetching import Fetching
 from kip848_client.core.cluster import Endpoint, LeadersNotLearnt, LearnLeaders
 from kip848_client.core.fetch import (
@@ -47,6 +46,7 @@ from kip848_client.core.fetch import (
     Wanted,
 )
 from kip848_client.core.offsets import CommittableOffset
+from kip848_client.core.ports import ConnectionBroken, NotSent
 from kip848_client.core.types import TopicId
 from kip848_client.core.wire.messages.fetch import FetchResponse
 from kip848_client.core.wire.messages.list_offsets import (

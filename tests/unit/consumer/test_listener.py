@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from kip848_client import TopicPartition
-from kip848_client._driver import _hooks
 from kip848_client.consumer._listener import call_listener, checked_listener, listener_method
 from kip848_client.errors import CallbackError, ConfigError
+from kip848_client.runtime import _hooks
 
 TP = TopicPartition("t", 0)
 

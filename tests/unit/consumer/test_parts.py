@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from kip848_client._driver._membership import new_member_id
-from kip848_client._driver._parts import recovery
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer import _parts
 from kip848_client.consumer._parts import fetch_core, group_core
@@ -23,6 +21,8 @@ from kip848_client.core.fetch import (
 )
 from kip848_client.core.offsets import OffsetTracker
 from kip848_client.core.types import TopicId, TopicPartition
+from kip848_client.runtime._membership import new_member_id
+from kip848_client.runtime.client._parts import recovery
 from tests.unit.consumer.fakes import FakeClock
 from tests.unit.member._harness import MEMBER, MemberHarness
 

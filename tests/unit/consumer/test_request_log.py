@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kip848_client._ports import NotSent
 from kip848_client.consumer._requests import GroupRequests
 from kip848_client.core.member import FindCoordinator, ResolveTopics
+from kip848_client.core.ports import NotSent
 from kip848_client.core.types import GroupId, MemberId, TopicId
 
 pytestmark = pytest.mark.asyncio

@@ -12,7 +12,6 @@ from typing import Any
 import anyio
 import pytest
 
-from kip848_client._ports import ConnectionBroken, NotSent
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._event_streams import EventHub
@@ -34,6 +33,7 @@ from kip848_client.core.offsets import (
     CommitterSettings,
     OffsetTracker,
 )
+from kip848_client.core.ports import ConnectionBroken, NotSent
 from kip848_client.core.types import GroupId, MemberId, TopicId, TopicPartition
 from kip848_client.core.wire import request_api
 from kip848_client.core.wire.messages.consumer_group_heartbeat import (

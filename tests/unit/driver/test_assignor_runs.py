@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client._driver._assignor_runs import AssignorRun
 from kip848_client.core.client_assignors import AssignorFailed
+from kip848_client.runtime._assignor_runs import AssignorRun
 
 pytestmark = pytest.mark.asyncio
 

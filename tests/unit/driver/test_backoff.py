@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client._driver._backoff import Backoff, jittered
+from kip848_client.runtime._backoff import Backoff, jittered
 
 
 def test_pauses_double_up_to_the_limit() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client._driver import _loop_watch
-from kip848_client._driver._loop_watch import LoopWatch
+from kip848_client.runtime import _loop_watch
+from kip848_client.runtime._loop_watch import LoopWatch
 from tests.unit.consumer.fakes import FakeClock
 from tests.unit.waiting import until
 

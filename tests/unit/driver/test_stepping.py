@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from kip848_client._driver._stepping import Stepping
+from kip848_client.runtime._stepping import Stepping
 from tests.unit.consumer.fakes import FakeClock
 from tests.unit.waiting import some_rounds, until
 

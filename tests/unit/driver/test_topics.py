@@ -9,10 +9,6 @@ from typing import Any
 
 import pytest
 
-from kip848_client._driver._backoff import Backoff
-from kip848_client._driver._recovery import Recovery
-from kip848_client._driver._topics import TopicDirectory
-from kip848_client._ports import ConnectionBroken, NotSent
 from kip848_client.core.cluster import (
     LeadersLearnt,
     LeadersNotLearnt,
@@ -20,6 +16,8 @@ from kip848_client.core.cluster import (
     PartitionLeader,
     TopicLeaders,
 )
+from kip848_client.core.ports import ConnectionBroken, NotSent
+from kip848_client.core.recovery import Recovery
 from kip848_client.core.types import TopicId
 from kip848_client.core.wire.messages.metadata import (
     MetadataRequest,
@@ -30,6 +28,8 @@ from kip848_client.core.wire.messages.metadata import (
 )
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import RemoteProtocolError
+from kip848_client.runtime._backoff import Backoff
+from kip848_client.runtime._topics import TopicDirectory
 from tests.unit.consumer.fakes import FakeClock, FakeTransport
 from tests.unit.waiting import until
 

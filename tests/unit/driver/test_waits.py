@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from kip848_client._driver._waits import Waits
 from kip848_client.core.types import Wait
+from kip848_client.runtime._waits import Waits
 
 TOPIC = "the partitions of topic t"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client._ports import ConnectionBroken, NotSent, VersionLimits
+from kip848_client.core.ports import ConnectionBroken, NotSent, VersionLimits
 from kip848_client.core.produce import (
     NOBODY,
     AddOffsets,

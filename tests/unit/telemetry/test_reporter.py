@@ -12,8 +12,7 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from kip848_client import Metrics
-from kip848_client._clock import LoopClock
-from kip848_client._ports import ConnectionBroken, NotSent
+from kip848_client.core.ports import ConnectionBroken, NotSent
 from kip848_client.core.wire.messages.telemetry import (
     GetTelemetrySubscriptionsRequest,
     GetTelemetrySubscriptionsResponse,
@@ -23,6 +22,7 @@ from kip848_client.core.wire.messages.telemetry import (
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError, RequestTimedOut, UnsupportedVersion
 from kip848_client.metrics import ClientMetrics, rows
+from kip848_client.runtime.clock import LoopClock
 from kip848_client.telemetry import NoTelemetry, Telemetry, _reporter, telemetry_of
 
 pytestmark = pytest.mark.asyncio

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from kip848_client._clock import LoopClock
 from kip848_client.core.member import Event
+from kip848_client.runtime.clock import LoopClock
 from kip848_client.worker import AssignedItem, ItemsStarted, ItemsStopped, StartItems, StopItems
 from kip848_client.worker._core import Output, WorkerCore
 from kip848_client.worker._driving import Driving, Requests

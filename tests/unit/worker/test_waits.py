@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from kip848_client._clock import LoopClock
 from kip848_client.config import WorkerConfig
 from kip848_client.core.connect import IncrementalCooperativeAssignor
 from kip848_client.core.types import GroupId, MemberId
 from kip848_client.core.wire.messages.classic_group import JoinGroupResponse
 from kip848_client.core.wire.messages.connect_group import ConnectGroupHeartbeatResponse
 from kip848_client.errors import Kip848Error, RequestTimedOut, refusal
+from kip848_client.runtime.clock import LoopClock
 from kip848_client.worker import Configuration
 from kip848_client.worker._choosing import classic_settings, connect_settings
 from kip848_client.worker._classic_core import ClassicWorkerCore

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from kip848_client._ports import VersionLimits
 from kip848_client.core.group import CommittedRow
 from kip848_client.core.offsets import CommitRefusal, CommittableOffset
+from kip848_client.core.ports import VersionLimits
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicPartition
 from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,

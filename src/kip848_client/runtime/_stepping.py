@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-from kip848_client._ports import Clock
+from kip848_client.core.ports import Clock
 
 __all__ = ["Stepping"]
 

@@ -23,10 +23,6 @@ from typing import Final
 
 import anyio
 
-from kip848_client._driver._backoff import Backoff
-from kip848_client._driver._recovery import Recovery
-from kip848_client._driver._waits import ANNOUNCED_AFTER_MS
-from kip848_client._ports import Clock, ConnectionBroken, Transport
 from kip848_client.core.cluster import (
     METADATA_VERSIONS,
     LeadersLearnt,
@@ -37,6 +33,8 @@ from kip848_client.core.cluster import (
     metadata_request,
     questions_of,
 )
+from kip848_client.core.ports import Clock, ConnectionBroken, Transport
+from kip848_client.core.recovery import Recovery
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, Wait
 from kip848_client.core.wire.messages.metadata import (
     MetadataRequest,
@@ -46,6 +44,8 @@ from kip848_client.core.wire.messages.metadata import (
 )
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import Kip848Error, RemoteProtocolError, TransportError
+from kip848_client.runtime._backoff import Backoff
+from kip848_client.runtime._waits import ANNOUNCED_AFTER_MS
 
 __all__ = ["TopicDirectory"]
 
@@ -58,7 +58,7 @@ _SAY_AGAIN_MS: Final = 60_000
 
 
 class TopicDirectory:
-    """See ``kip848_client._ports.TopicView``. Run ``run`` in a task.
+    """See ``kip848_client.core.ports.TopicView``. Run ``run`` in a task.
 
     ``learnt`` gets what each answer tells of leaders, ``begun_anew`` is called when everything that
     was told before does not hold any more (KIP-1102). ``fields`` is what every line of the log has

@@ -6,8 +6,8 @@ import logging
 
 from kip848_client._aiokafka._connection import ConnectionOptions
 from kip848_client._aiokafka._tokens import with_token_provider
-from kip848_client._driver._recovery import Recovery
 from kip848_client.config import ClientConfig
+from kip848_client.core.recovery import Recovery
 
 __all__ = ["connection_options", "recovery"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kip848_client._chance import CHANCE
+from kip848_client.runtime.random import CHANCE
 
 __all__ = ["Backoff", "jittered"]
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from kip848_client._ports import Clock
+from kip848_client.core.ports import Clock
 
 __all__ = ["LoopWatch"]
 

@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from kip848_client._ports import ConnectionBroken, Transport, VersionLimits
 from kip848_client.core.member import (
     CoordinatorFound,
     CoordinatorLookupFailed,
@@ -21,6 +20,7 @@ from kip848_client.core.member import (
     LossReason,
     SendHeartbeat,
 )
+from kip848_client.core.ports import ConnectionBroken, Transport, VersionLimits
 from kip848_client.core.types import MemberId
 from kip848_client.errors import (
     BrokerError,
