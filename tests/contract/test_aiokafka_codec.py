@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
-from kip848_client._aiokafka._codec import corrupt, decoded
+from kip848_client.runtime.net._codec import corrupt, decoded
 
 
 def built() -> bytes:

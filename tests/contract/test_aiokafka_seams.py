@@ -18,8 +18,8 @@ from aiokafka import errors as theirs
 from aiokafka.conn import AIOKafkaConnection, CloseReason
 from aiokafka.protocol.admin import SaslAuthenticateResponse_v1
 
-from kip848_client._aiokafka._connection import ConnectionOptions
 from kip848_client.config import ConsumerConfig
+from kip848_client.runtime.net._connection import ConnectionOptions
 
 
 def parameters(function: Any) -> list[str]:

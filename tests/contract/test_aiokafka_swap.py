@@ -20,9 +20,8 @@ from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.producer.producer import TransactionContext
 from aiokafka.structs import ConsumerRecord, RecordMetadata
 
-from kip848_client._aiokafka._client import LinkedClient
-from kip848_client._aiokafka._theirs import TheirTransactionState
 from kip848_client.aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._coordinator import Coordinator
 from kip848_client.aiokafka._organs import Fetcher
 from kip848_client.aiokafka._producer_organs import (
@@ -33,6 +32,7 @@ from kip848_client.aiokafka._producer_organs import (
     TransactionState,
 )
 from kip848_client.aiokafka._subscription import Assignment, PartitionState, Subscription
+from kip848_client.aiokafka._theirs import TheirTransactionState
 from kip848_client.consumer import Record
 from kip848_client.core.produce import State
 from kip848_client.producer import RecordMetadata as OurMetadata

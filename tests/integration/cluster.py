@@ -16,8 +16,6 @@ from typing import Any, Final
 from aiokafka import AIOKafkaProducer
 
 from kip848_client import Consumer, Record, TopicPartition
-from kip848_client._aiokafka._connection import ConnectionOptions
-from kip848_client._aiokafka._links import Link
 from kip848_client.core.types import LEAVE_EPOCH, TopicId
 from kip848_client.core.wire import api_named
 from kip848_client.core.wire.messages.configs import (
@@ -39,6 +37,8 @@ from kip848_client.core.wire.messages.topics import (
 )
 from kip848_client.runtime._closing import Closing
 from kip848_client.runtime.clock import LoopClock
+from kip848_client.runtime.net._connection import ConnectionOptions
+from kip848_client.runtime.net._links import Link
 from mock_coordinator.core.profiles import profile_named
 
 __all__ = ["Cluster", "by_partition", "eventually", "kill", "polling"]

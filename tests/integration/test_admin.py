@@ -25,7 +25,6 @@ from kip848_client import (
     TopicPartition,
     TransportError,
 )
-from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client.admin import (
     EARLIEST,
     LATEST,
@@ -42,6 +41,7 @@ from kip848_client.cli.groups._views import members_table
 from kip848_client.core.wire.messages.list_offsets import ListOffsetsRequest
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import GroupAuthorizationFailed, GroupIdNotFound
+from kip848_client.runtime.net._transport import KafkaTransport
 from mock_coordinator import Fault, Match, MockBroker, MockCluster
 from mock_coordinator.core.faults import Disconnect, Drop, Moment, Refuse
 from tests.integration.test_foreign_security import (

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kip848_client import BrokerError, Consumer, Kip848Error, Metrics, Producer
-from kip848_client._aiokafka._measured import MeasuredConnection
 from kip848_client.metrics import ClientMetrics
+from kip848_client.runtime.net._measured import MeasuredConnection
 from mock_coordinator import MockBroker, MockCluster
 from mock_coordinator.driver.core_driver import LoggedRequest
 from mock_coordinator.security.options import ListenerOptions, SecurityOptions

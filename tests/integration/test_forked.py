@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 from kip848_client import Consumer, LocalProtocolError, Metrics, Producer
-from kip848_client._aiokafka._connection import Connection
+from kip848_client.runtime.net._connection import Connection
 from mock_coordinator.security import ListenerOptions, SecurityOptions
 from mock_coordinator.threaded import BrokerThread
 from tests.support.security.tls import Certificates

@@ -19,7 +19,7 @@ from kip848_client import (
     ProducerFailed,
     TransactionAborted,
 )
-from kip848_client._aiokafka import _connection
+from kip848_client.runtime.net import _connection
 from mock_coordinator import MockBroker
 from mock_coordinator.security import ListenerOptions, SecurityOptions
 from tests.integration.test_foreign_security import (

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from kip848_client import Consumer, OffsetAndMetadata, Producer, TopicPartition
-from kip848_client._aiokafka import _connection
+from kip848_client.runtime.net import _connection
 from mock_coordinator import MockBroker
 from mock_coordinator.security.options import ListenerOptions, SecurityOptions
 from tests.integration.cluster import Cluster

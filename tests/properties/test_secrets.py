@@ -17,7 +17,6 @@ from confluent_kafka.schema_registry.avro import AsyncAvroDeserializer
 from pydantic import SecretStr, ValidationError
 
 from kip848_client import Admin, Consumer, ExactlyOnceProcessor, Producer
-from kip848_client._aiokafka._connection import ConnectionOptions
 from kip848_client.aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from kip848_client.cli._command_config import settings_from
 from kip848_client.cli._mock_security import configure, security_data
@@ -31,6 +30,7 @@ from kip848_client.config import (
 )
 from kip848_client.errors import ConfigError
 from kip848_client.runtime.client._parts import connection_options
+from kip848_client.runtime.net._connection import ConnectionOptions
 from kip848_client.schema_registry import SchemaDeserializer
 from kip848_client.serialization import SerializationContext
 from kip848_client.spark._options import source_options

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kip848_client._aiokafka._builder import builder_maker
 from kip848_client.core.cluster import (
     LeadersLearnt,
     LeadersNotLearnt,
@@ -19,6 +18,7 @@ from kip848_client.core.produce._model import Produced
 from kip848_client.core.produce._wire import produce_answer, produce_request, produce_versions
 from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
+from kip848_client.runtime.net._builder import builder_maker
 from tests.support.transaction_world import Event, World
 
 __all__ = ["CoreWorld"]

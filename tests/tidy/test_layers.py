@@ -68,7 +68,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "kip848_client.core.ports",
             "kip848_client.runtime.clock",
             "kip848_client.config",
-            "kip848_client._aiokafka",
+            "kip848_client.runtime.net",
             "kip848_client.runtime",
         ),
     ),
@@ -168,7 +168,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "kip848_client._aiokafka",
+        "kip848_client.runtime.net",
         (
             *GROUND,
             "kip848_client.core.compression",
@@ -189,7 +189,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "kip848_client.core.ports",
             "kip848_client.runtime.random",
             "kip848_client.config",
-            "kip848_client._aiokafka",
+            "kip848_client.runtime.net",
         ),
     ),
     ("kip848_client.serialization", GROUND),
@@ -201,7 +201,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "kip848_client.core.compression",
             "kip848_client.core.fetch",
             "kip848_client.serialization",
-            "kip848_client._aiokafka._codec",
+            "kip848_client.runtime.net._codec",
         ),
     ),
     (
@@ -221,7 +221,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "kip848_client.runtime.arguments",
             "kip848_client.runtime.clock",
             "kip848_client.config",
-            "kip848_client._aiokafka",
+            "kip848_client.runtime.net",
             "kip848_client.runtime",
             "kip848_client.core.cluster",
             "kip848_client.core.fetch",
@@ -244,7 +244,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "kip848_client.runtime.random",
             "kip848_client.runtime.clock",
             "kip848_client.config",
-            "kip848_client._aiokafka",
+            "kip848_client.runtime.net",
             "kip848_client.runtime",
             "kip848_client.metrics",
             "kip848_client.telemetry",
@@ -264,7 +264,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "kip848_client.core.client_assignors",
             "kip848_client.core.connect",
             "kip848_client.config",
-            "kip848_client._aiokafka",
+            "kip848_client.runtime.net",
             "kip848_client.runtime",
         ),
     ),
@@ -304,7 +304,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "kip848_client.core.ports",
             "kip848_client.core.member",
             "kip848_client.core.produce",
-            "kip848_client._aiokafka",
+            "kip848_client.runtime.net",
             "kip848_client.consumer",
             "kip848_client.producer",
         ),
@@ -320,7 +320,7 @@ LAYERS_OF_THE_MOCK: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 ONLY_IMPORTER = {
-    "aiokafka": ("kip848_client._aiokafka",),
+    "aiokafka": ("kip848_client.runtime.net",),
     "pydantic": ("kip848_client.config", "kip848_client.spark.pipeline"),
     "anyio": ("kip848_client", "mock_coordinator"),
     # Kafka matches subscriptions (KIP-848) and transactional ids (KIP-1152) with RE2/J

@@ -13,7 +13,7 @@ from tests.tidy.source_tree import Module, names_imported_by, product_modules
 from tests.tidy.test_layers import GROUND
 
 PURE = (
-    "kip848_client._aiokafka._throttle",
+    "kip848_client.core.throttle",
     "kip848_client.core.group_wire.assignors",
     "kip848_client.core.backoff",
     "kip848_client.core.assignor_rounds",

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from kip848_client._aiokafka._errors import not_opened
 from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.consumer._listener import call_listener
 from kip848_client.core.client_assignors import PreparedGroup, StickyAssignor
@@ -18,6 +17,7 @@ from kip848_client.core.shown import told
 from kip848_client.core.types import TopicPartition
 from kip848_client.records._record import raw_record
 from kip848_client.records._unreadable import not_deserialized
+from kip848_client.runtime.net._errors import not_opened
 
 TP = TopicPartition("t", 0)
 

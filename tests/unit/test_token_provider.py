@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from aiokafka.abc import AbstractTokenProvider
 
-from kip848_client._aiokafka._tokens import with_token_provider
 from kip848_client.errors import ConfigError, Kip848Error
+from kip848_client.runtime.net._tokens import with_token_provider
 from tests.support.secrets_shown import SECRET, shows, texts_of
 
 pytestmark = pytest.mark.asyncio

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Final, Self, Unpack
 
-from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client.admin import _arguments, _groups, _offsets, _topics
 from kip848_client.admin._asking import Asking
 from kip848_client.admin._model import (
@@ -36,6 +35,7 @@ from kip848_client.runtime._home import Home
 from kip848_client.runtime.arguments import checked_timeout_ms
 from kip848_client.runtime.client._parts import connection_options
 from kip848_client.runtime.clock import LoopClock
+from kip848_client.runtime.net._transport import KafkaTransport
 
 __all__ = ["Admin"]
 

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
-from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client.admin._failures import named
 from kip848_client.admin._model import Node
 from kip848_client.admin._rounds import ANYONE, OutOfTime, Refusal, Rounds
@@ -36,6 +35,7 @@ from kip848_client.errors import (
 from kip848_client.runtime._backoff import Backoff
 from kip848_client.runtime._loop_watch import LoopWatch
 from kip848_client.runtime._waits import Waits
+from kip848_client.runtime.net._transport import KafkaTransport
 from kip848_client.runtime.random import CHANCE
 
 __all__ = ["GROUP_KEY", "TRANSACTION_KEY", "Asking", "Send"]

@@ -11,9 +11,7 @@ import logging
 from collections.abc import Collection
 from typing import Any, Final, Self
 
-from kip848_client._aiokafka._client import LinkedClient
-from kip848_client._aiokafka._theirs import AIOKafkaConsumer as TheirConsumer
-from kip848_client._aiokafka._theirs import errors
+from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._coordinator import Coordinator
 from kip848_client.aiokafka._inner import InnerConsumer
 from kip848_client.aiokafka._marked import marked_as_coroutine
@@ -21,6 +19,8 @@ from kip848_client.aiokafka._members import enlist
 from kip848_client.aiokafka._organs import Fetcher
 from kip848_client.aiokafka._settings import consumer_settings
 from kip848_client.aiokafka._subscription import Subscription
+from kip848_client.aiokafka._theirs import AIOKafkaConsumer as TheirConsumer
+from kip848_client.aiokafka._theirs import errors
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.aiokafka.structs import TopicPartition
 from kip848_client.consumer import Caller, GroupMetadata, MemberView, calling_task

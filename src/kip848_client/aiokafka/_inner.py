@@ -9,10 +9,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from kip848_client._aiokafka._carried import Carried
-from kip848_client._aiokafka._client import LinkedClient
-from kip848_client._aiokafka._through_client import ClientTransport, Ways
-from kip848_client._aiokafka._transport import KafkaTransport
+from kip848_client.aiokafka._carried import Carried
+from kip848_client.aiokafka._client import LinkedClient
+from kip848_client.aiokafka._through_client import ClientTransport, Ways
 from kip848_client.consumer import Caller, Consumer, Record, connections
 from kip848_client.core.member import LeaveMode, MemberState
 from kip848_client.core.ports import TopicView
@@ -21,6 +20,7 @@ from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError, Kip848Error, LocalProtocolError
 from kip848_client.producer import Producer, Receipts
 from kip848_client.producer import connections as producer_connections
+from kip848_client.runtime.net._transport import KafkaTransport
 
 __all__ = ["InnerConsumer", "InnerProducer"]
 

@@ -11,9 +11,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, Self
 
-from kip848_client._aiokafka._client import LinkedClient
-from kip848_client._aiokafka._theirs import AIOKafkaProducer as TheirProducer
-from kip848_client._aiokafka._theirs import commit_structure_validate, errors
+from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._consumer import AIOKafkaConsumer
 from kip848_client.aiokafka._inner import InnerProducer
 from kip848_client.aiokafka._members import member_for
@@ -26,6 +24,8 @@ from kip848_client.aiokafka._producer_organs import (
     receipts,
 )
 from kip848_client.aiokafka._settings import producer_settings
+from kip848_client.aiokafka._theirs import AIOKafkaProducer as TheirProducer
+from kip848_client.aiokafka._theirs import commit_structure_validate, errors
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.core.shown import repr_at_any_time
 

@@ -9,10 +9,10 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final
 
-from kip848_client._aiokafka._carried import Carried
-from kip848_client._aiokafka._client import LinkedClient
-from kip848_client._aiokafka._theirs import BatchBuilder, TheirTransactionState, errors
+from kip848_client.aiokafka._carried import Carried
+from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._inner import InnerProducer
+from kip848_client.aiokafka._theirs import BatchBuilder, TheirTransactionState, errors
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.aiokafka.structs import RecordMetadata, TopicPartition
 from kip848_client.core.produce import State

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Final
 
-from kip848_client._aiokafka._client import LinkedClient
+from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._inner import InnerConsumer
 from kip848_client.aiokafka._listener import ListenerInPairs
 from kip848_client.aiokafka._matched_topics import MatchedTopics

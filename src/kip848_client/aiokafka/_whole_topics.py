@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kip848_client._aiokafka._client import LinkedClient
+from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._inner import InnerConsumer
 from kip848_client.aiokafka._lookout import Lookout
 from kip848_client.errors import LocalProtocolError

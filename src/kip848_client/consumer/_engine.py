@@ -15,7 +15,6 @@ from typing import Any, Final, Generic, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-from kip848_client._aiokafka._transport import protocol_unsupported
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.consumer._commits import Commits
@@ -64,6 +63,7 @@ from kip848_client.runtime._membership import new_member_id
 from kip848_client.runtime._topics import TopicDirectory
 from kip848_client.runtime.client._parts import recovery
 from kip848_client.runtime.clock import LoopClock
+from kip848_client.runtime.net._transport import protocol_unsupported
 from kip848_client.watching import FetchMeter
 
 __all__ = ["Engine"]

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client.config import ConsumerConfig, parse_duration_ms
 from kip848_client.consumer._arguments import checked_deserializer
 from kip848_client.core.assignor_rounds import ComputingSettings
@@ -23,6 +22,7 @@ from kip848_client.core.types import MemberId, TopicId, TopicPartition
 from kip848_client.records import Decoding, Deserializer
 from kip848_client.runtime._backoff import jittered
 from kip848_client.runtime.client._parts import connection_options
+from kip848_client.runtime.net._transport import KafkaTransport
 
 __all__ = ["Network", "connections", "decoding_of", "fetch_core", "group_core"]
 

@@ -10,13 +10,13 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
-from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._event_streams import EventHub
 from kip848_client.core.fetch import FetchCore
 from kip848_client.core.group import Input, Output
 from kip848_client.core.ports import Clock
 from kip848_client.metrics import ClientMetrics, connection_rows
+from kip848_client.runtime.net._transport import KafkaTransport
 from kip848_client.telemetry import NoTelemetry, Telemetry, telemetry_of
 from kip848_client.watching import (
     Chronicle,

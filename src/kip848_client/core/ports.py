@@ -1,6 +1,6 @@
 """What the drivers need from the world outside: a transport, names of topics, records.
 
-These are Protocols so that a test can stand in for each of them. ``kip848_client._aiokafka`` has
+These are Protocols so that a test can stand in for each of them. ``kip848_client.runtime.net`` has
 the real ones. Every method is called from the event loop's own thread.
 """
 

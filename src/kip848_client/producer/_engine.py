@@ -10,8 +10,6 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from kip848_client._aiokafka._builder import builder_maker
-from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client.config import ProducerConfig
 from kip848_client.core.cluster import ClusterChanged, ClusterEvent
 from kip848_client.core.ports import Clock
@@ -31,6 +29,8 @@ from kip848_client.runtime._home import Home
 from kip848_client.runtime._topics import TopicDirectory
 from kip848_client.runtime.client._parts import connection_options, recovery
 from kip848_client.runtime.clock import LoopClock
+from kip848_client.runtime.net._builder import builder_maker
+from kip848_client.runtime.net._transport import KafkaTransport
 from kip848_client.runtime.random import CHANCE
 from kip848_client.telemetry import NoTelemetry, Telemetry, telemetry_of
 from kip848_client.watching import ConnectionMeter, ProducerMeter

@@ -11,7 +11,6 @@ from threading import get_ident
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, Unpack, overload
 
-from kip848_client._aiokafka._builder import builder_maker
 from kip848_client.config import ProducerConfig, ProducerSettings
 from kip848_client.core.produce import (
     AbortRequested,
@@ -37,6 +36,7 @@ from kip848_client.producer._sending import (
 )
 from kip848_client.producer._transaction import Transaction
 from kip848_client.runtime.arguments import checked_timeout_ms
+from kip848_client.runtime.net._builder import builder_maker
 
 __all__ = ["Producer"]
 

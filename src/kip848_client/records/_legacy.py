@@ -13,8 +13,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from kip848_client._aiokafka._codec import corrupt
 from kip848_client.core.compression import CODEC_MASK
+from kip848_client.runtime.net._codec import corrupt
 
 __all__ = ["LegacyRecord", "legacy_checksum_is_right", "legacy_records", "wrapped"]
 

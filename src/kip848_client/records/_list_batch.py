@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from typing import Any, Final
 
-from kip848_client._aiokafka._codec import RawRecord, corrupt, decoded
 from kip848_client.core.fetch._model import BATCH_HEADER_BYTES, BatchRef, Cursor
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import RecordUnreadable
@@ -27,6 +26,7 @@ from kip848_client.records._payload import Payload, uncompressed_header
 from kip848_client.records._plain import PlainRecords, attributes_are_small
 from kip848_client.records._record import Decoding, Record, raw_record
 from kip848_client.records._unreadable import damaged, not_deserialized, too_large
+from kip848_client.runtime.net._codec import RawRecord, corrupt, decoded
 
 __all__ = ["ListBatch"]
 

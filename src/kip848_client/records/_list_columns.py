@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import chain, groupby
 from typing import Any
 
-from kip848_client._aiokafka._codec import RawRecord
 from kip848_client.records._arrow import counted, header_type, in_microseconds, in_one, pyarrow
 from kip848_client.records._columns import ArrowColumns, Columns
 from kip848_client.records._record import Headers
+from kip848_client.runtime.net._codec import RawRecord
 
 __all__ = ["ListColumns"]
 

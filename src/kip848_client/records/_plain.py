@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from kip848_client._aiokafka._codec import corrupt
 from kip848_client.core.fetch._model import BatchRef
 from kip848_client.core.types import TopicPartition
 from kip848_client.records._header_names import header_name
 from kip848_client.records._record import RawRecord, raw_record
 from kip848_client.records._unreadable import odd
+from kip848_client.runtime.net._codec import corrupt
 
 __all__ = ["PlainRecord", "PlainRecords", "attributes_are_small"]
 

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from crc32c import crc32c
 
-from kip848_client._aiokafka._codec import corrupt
 from kip848_client.core.compression import CODEC_MASK
 from kip848_client.core.fetch._model import BatchRef, Slice
 from kip848_client.errors import RecordUnreadable
@@ -23,6 +22,7 @@ from kip848_client.records._paths import open_batch, wants_header
 from kip848_client.records._record import Decoding, Record
 from kip848_client.records._unpacking import NotUnpacked, Unpacking
 from kip848_client.records._unreadable import not_opened
+from kip848_client.runtime.net._codec import corrupt
 
 __all__ = ["SliceReader", "unpacking_of"]
 

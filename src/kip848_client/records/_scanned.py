@@ -12,7 +12,6 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kip848_client._aiokafka._codec import corrupt
 from kip848_client.core.fetch._model import BATCH_HEADER_BYTES, BatchRef, Cursor
 from kip848_client.records._arrow import header_type, pyarrow, timestamp_type
 from kip848_client.records._columns import ArrowColumns
@@ -21,6 +20,7 @@ from kip848_client.records._payload import Payload
 from kip848_client.records._record import Decoding, Headers, RawRecord, Record
 from kip848_client.records._scan import EDITION, Batch, Columns
 from kip848_client.records._unreadable import damaged, not_deserialized, odd, too_large
+from kip848_client.runtime.net._codec import corrupt
 
 if TYPE_CHECKING:
     from kip848_client.records._scan import Buffers

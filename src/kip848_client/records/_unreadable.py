@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client._aiokafka._codec import corrupt, why_undecodable
 from kip848_client.core.compression import CorruptPayload, UnknownCodec
 from kip848_client.core.shown import told
 from kip848_client.errors import BatchUnreadable, RecordUnreadable
 from kip848_client.records._record import RawRecord
+from kip848_client.runtime.net._codec import corrupt, why_undecodable
 
 __all__ = [
     "STOPS",

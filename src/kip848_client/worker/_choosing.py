@@ -6,7 +6,6 @@ from __future__ import annotations
 import enum
 from typing import Final
 
-from kip848_client._aiokafka._links import Link
 from kip848_client.config import WorkerConfig
 from kip848_client.core.connect import (
     ConnectProtocol,
@@ -15,6 +14,7 @@ from kip848_client.core.connect import (
 )
 from kip848_client.core.wire import api_named
 from kip848_client.errors import ConfigError, ProtocolUnsupported
+from kip848_client.runtime.net._links import Link
 from kip848_client.worker._classic_model import ClassicWorkerSettings
 from kip848_client.worker._model import AssignorVersions, WorkerSettings
 from kip848_client.worker._requests import unsupported

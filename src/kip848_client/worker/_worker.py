@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self, Unpack, cast
 
-from kip848_client._aiokafka._links import Link
-from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client.config import WorkerConfig, WorkerOptions
 from kip848_client.config._client import checked_for_the_wire
 from kip848_client.core.connect import (
@@ -27,6 +25,8 @@ from kip848_client.runtime._home import Home
 from kip848_client.runtime._membership import new_member_id
 from kip848_client.runtime.client._parts import connection_options
 from kip848_client.runtime.clock import LoopClock
+from kip848_client.runtime.net._links import Link
+from kip848_client.runtime.net._transport import KafkaTransport
 from kip848_client.worker._choosing import (
     GroupProtocol,
     chosen_protocol,

@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import pytest
 
-from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client.admin._asking import Asking
 from kip848_client.core.wire.messages.find_coordinator import (
     FindCoordinatorResponse,
@@ -17,6 +16,7 @@ from kip848_client.core.wire.messages.find_coordinator import (
 from kip848_client.core.wire.messages.metadata import MetadataRequest
 from kip848_client.runtime._backoff import Backoff
 from kip848_client.runtime.clock import LoopClock
+from kip848_client.runtime.net._transport import KafkaTransport
 from tests.support.virtual_loop import run_virtually
 
 FOUND = FindCoordinatorResponse(

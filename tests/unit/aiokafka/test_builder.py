@@ -10,11 +10,11 @@ from aiokafka.record.default_records import DefaultRecordBatch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client._aiokafka._builder import AiokafkaBuilder, builder_maker
 from kip848_client.core.produce._model import BatchBuilder, MakeBuilder, ProducerId
 from kip848_client.errors import ConfigError
 from kip848_client.records import Decoding, SliceReader
 from kip848_client.records._paths import PATHS
+from kip848_client.runtime.net._builder import AiokafkaBuilder, builder_maker
 from tests.support.examples import examples
 from tests.unit.records.batches import slice_of
 

@@ -8,7 +8,7 @@ import pytest
 from aiokafka.protocol import fetch as their_fetch
 from aiokafka.protocol import produce as their_produce
 
-from kip848_client._aiokafka._carried import Carried, CarriedFetch, CarriedProduce
+from kip848_client.aiokafka._carried import Carried, CarriedFetch, CarriedProduce
 from kip848_client.aiokafka.errors import translated
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
 from kip848_client.core.wire.messages.consumer_group_heartbeat import (

@@ -10,7 +10,7 @@ import pytest
 from aiokafka.conn import AIOKafkaConnection
 from aiokafka.protocol.admin import SaslAuthenticateRequest, SaslHandShakeRequest
 
-from kip848_client._aiokafka._connection import Connection
+from kip848_client.runtime.net._connection import Connection
 from tests.unit.waiting import some_rounds
 
 pytestmark = pytest.mark.asyncio

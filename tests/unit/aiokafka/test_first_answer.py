@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kip848_client._aiokafka._first_answer import FirstAnswer
 from kip848_client.core.ports import ConnectionBroken, NotSent
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, RequestTimedOut
+from kip848_client.runtime.net._first_answer import FirstAnswer
 from tests.unit.waiting import some_rounds, until
 
 pytestmark = pytest.mark.asyncio

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kip848_client._aiokafka._first_server import first_to_connect
 from kip848_client.core.ports import NotSent
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BootstrapFailed, BrokerError
+from kip848_client.runtime.net._first_server import first_to_connect
 from tests.unit.waiting import until
 
 pytestmark = pytest.mark.asyncio

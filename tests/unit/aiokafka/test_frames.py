@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kip848_client._aiokafka._frames import FrameProtocol
+from kip848_client.runtime.net._frames import FrameProtocol
 from tests.unit.waiting import some_rounds
 
 SMALL = 8192

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaConnectionError
 
-from kip848_client._aiokafka import _links
-from kip848_client._aiokafka._connection import ConnectionOptions
-from kip848_client._aiokafka._links import Link
 from kip848_client.core.ports import ConnectionBroken, NotSent
 from kip848_client.core.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
 from kip848_client.errors import RequestTimedOut
+from kip848_client.runtime.net import _links
+from kip848_client.runtime.net._connection import ConnectionOptions
+from kip848_client.runtime.net._links import Link
 from tests.unit.consumer.fakes import FakeClock
 
 pytestmark = pytest.mark.asyncio

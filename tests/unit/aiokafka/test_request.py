@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from aiokafka import errors as theirs
 
-from kip848_client._aiokafka._errors import translated
-from kip848_client._aiokafka._request import Garbled, WireRequest
 from kip848_client.core.ports import ConnectionBroken
 from kip848_client.core.wire import api_named, read_request, write_response
 from kip848_client.core.wire.messages.consumer_group_heartbeat import (
@@ -23,6 +21,8 @@ from kip848_client.errors import (
     TopicAuthorizationFailed,
     UnsupportedVersion,
 )
+from kip848_client.runtime.net._errors import translated
+from kip848_client.runtime.net._request import Garbled, WireRequest
 
 API = api_named("ConsumerGroupHeartbeat")
 REQUEST = ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=3)

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from kip848_client._aiokafka._connection import ConnectionOptions
-from kip848_client._aiokafka._links import Link
-from kip848_client._aiokafka._throttle import Throttle
 from kip848_client.core.ports import NotSent
+from kip848_client.core.throttle import Throttle
 from kip848_client.core.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from kip848_client.runtime.net._connection import ConnectionOptions
+from kip848_client.runtime.net._links import Link
 from tests.unit.consumer.fakes import FakeClock
 
 REQUEST = FindCoordinatorRequest(key_type=0, coordinator_keys=("g",))

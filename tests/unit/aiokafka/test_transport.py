@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from kip848_client._aiokafka import _first_answer, _links
-from kip848_client._aiokafka._connection import ConnectionOptions
-from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client.core.ports import NotSent
 from kip848_client.core.wire.messages.fetch import FetchRequest, FetchResponse
 from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataResponse
 from kip848_client.errors import ConsumerClosed, Kip848Error
+from kip848_client.runtime.net import _first_answer, _links
+from kip848_client.runtime.net._connection import ConnectionOptions
+from kip848_client.runtime.net._transport import KafkaTransport
 from tests.unit.consumer.fakes import FakeClock
 from tests.unit.waiting import some_rounds
 

@@ -10,10 +10,10 @@ from typing import Any, cast
 import pytest
 
 from kip848_client import Consumer, TopicPartition
-from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client.consumer._engine import Engine
 from kip848_client.core.ports import ANY_VERSION, VersionLimits
 from kip848_client.core.wire import request_api
+from kip848_client.runtime.net._transport import KafkaTransport
 from mock_coordinator import MockBroker
 
 __all__ = ["FakeNetwork", "Offline", "offline"]

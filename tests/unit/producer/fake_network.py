@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 
 from kip848_client import Producer
-from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client.core.wire import request_api
 from kip848_client.producer._engine import Engine
+from kip848_client.runtime.net._transport import KafkaTransport
 from mock_coordinator import MockBroker
 
 __all__ = ["Offline", "offline"]

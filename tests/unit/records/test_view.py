@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kip848_client._aiokafka._codec import decoded
 from kip848_client.core.fetch._model import Slice
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError, RecordUnreadable
@@ -29,6 +28,7 @@ from kip848_client.records._arrow import (
 )
 from kip848_client.records._list_columns import ListColumns
 from kip848_client.records._paths import PATHS
+from kip848_client.runtime.net._codec import decoded
 from tests.unit.records.batches import TP, Row, batch, resealed, slice_of
 
 View = RecordBatchView[Any, Any]

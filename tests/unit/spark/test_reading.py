@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client.core.types import TopicPartition
+from kip848_client.runtime.net._transport import KafkaTransport
 from kip848_client.spark import _reading
 from kip848_client.spark._options import SourceOptions
 from kip848_client.spark._ranges import OffsetRange

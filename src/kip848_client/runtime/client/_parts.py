@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 
-from kip848_client._aiokafka._connection import ConnectionOptions
-from kip848_client._aiokafka._tokens import with_token_provider
 from kip848_client.config import ClientConfig
 from kip848_client.core.recovery import Recovery
+from kip848_client.runtime.net._connection import ConnectionOptions
+from kip848_client.runtime.net._tokens import with_token_provider
 
 __all__ = ["connection_options", "recovery"]
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from aiokafka.errors import KafkaConnectionError, KafkaError
 
-from kip848_client._aiokafka._connection import Connection, ConnectionOptions
-from kip848_client._aiokafka._tokens import in_the_clear
 from kip848_client.core.ports import ConnectionWatch, WatchedConnection
+from kip848_client.runtime.net._connection import Connection, ConnectionOptions
+from kip848_client.runtime.net._tokens import in_the_clear
 
 __all__ = ["MeasuredConnection", "open_connection"]
 

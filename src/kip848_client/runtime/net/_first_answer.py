@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final
 
-from kip848_client._aiokafka._links import Link
 from kip848_client.core.ports import NotSent
 from kip848_client.errors import Kip848Error, TransportError
+from kip848_client.runtime.net._links import Link
 
 __all__ = ["FirstAnswer"]
 

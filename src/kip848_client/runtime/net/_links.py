@@ -18,11 +18,6 @@ from typing import Any, Final
 from aiokafka.conn import CloseReason
 from aiokafka.errors import KafkaError
 
-from kip848_client._aiokafka._connection import Connection, ConnectionOptions
-from kip848_client._aiokafka._errors import not_opened, translated
-from kip848_client._aiokafka._measured import open_connection
-from kip848_client._aiokafka._request import Garbled, WireRequest
-from kip848_client._aiokafka._throttle import Throttle
 from kip848_client.core.ports import (
     Clock,
     ConnectionBroken,
@@ -30,6 +25,7 @@ from kip848_client.core.ports import (
     NotSent,
     VersionLimits,
 )
+from kip848_client.core.throttle import Throttle
 from kip848_client.errors import (
     BrokerError,
     ConsumerClosed,
@@ -37,6 +33,10 @@ from kip848_client.errors import (
     RemoteProtocolError,
     RequestTimedOut,
 )
+from kip848_client.runtime.net._connection import Connection, ConnectionOptions
+from kip848_client.runtime.net._errors import not_opened, translated
+from kip848_client.runtime.net._measured import open_connection
+from kip848_client.runtime.net._request import Garbled, WireRequest
 
 __all__ = ["Link", "LinkPool"]
 

@@ -23,10 +23,10 @@ from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import IllegalSaslStateError, UnsupportedSaslMechanismError
 from aiokafka.protocol.admin import SaslAuthenticateRequest, SaslHandShakeRequest
 
-from kip848_client._aiokafka._frames import FrameProtocol
 from kip848_client.core.ports import ConnectionWatch
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, broker_error
+from kip848_client.runtime.net._frames import FrameProtocol
 from kip848_client.runtime.random import CHANCE
 
 __all__ = ["Connection", "ConnectionOptions"]

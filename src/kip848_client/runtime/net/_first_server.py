@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
-from kip848_client._aiokafka._links import Link
 from kip848_client.errors import BootstrapFailed, TransportError
+from kip848_client.runtime.net._links import Link
 
 __all__ = ["first_to_connect"]
 

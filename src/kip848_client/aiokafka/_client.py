@@ -18,10 +18,10 @@ from aiokafka.client import AIOKafkaClient, ConnectionGroup
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.metadata import MetadataRequest
 
-from kip848_client._aiokafka._carried import Carried
-from kip848_client._aiokafka._links import Link
-from kip848_client._aiokafka._transport import KafkaTransport
+from kip848_client.aiokafka._carried import Carried
 from kip848_client.errors import Kip848Error
+from kip848_client.runtime.net._links import Link
+from kip848_client.runtime.net._transport import KafkaTransport
 from kip848_client.runtime.random import CHANCE
 
 __all__ = ["LinkedClient"]

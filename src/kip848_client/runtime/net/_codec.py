@@ -9,8 +9,8 @@ from typing import Any
 from aiokafka.errors import CorruptRecordException
 from aiokafka.record.default_records import DefaultRecordBatch
 
-from kip848_client._aiokafka._errors import translated
 from kip848_client.errors import Kip848Error
+from kip848_client.runtime.net._errors import translated
 
 __all__ = [
     "RawRecord",

@@ -12,12 +12,12 @@ from typing import Any
 
 from aiokafka.errors import KafkaError
 
-from kip848_client._aiokafka._carried import Carried, CarriedFetch, CarriedProduce
-from kip848_client._aiokafka._client import LinkedClient
-from kip848_client._aiokafka._errors import translated
-from kip848_client._aiokafka._transport import KafkaTransport
+from kip848_client.aiokafka._carried import Carried, CarriedFetch, CarriedProduce
+from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.core.ports import ANY_VERSION, TopicView, VersionLimits
 from kip848_client.errors import BrokerError, Kip848Error, UnsupportedVersion
+from kip848_client.runtime.net._errors import translated
+from kip848_client.runtime.net._transport import KafkaTransport
 
 __all__ = ["ClientTransport", "Ways"]
 

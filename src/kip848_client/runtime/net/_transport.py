@@ -7,10 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from kip848_client._aiokafka._connection import ConnectionOptions
-from kip848_client._aiokafka._first_answer import FirstAnswer
-from kip848_client._aiokafka._first_server import first_to_connect
-from kip848_client._aiokafka._links import Link, LinkPool
 from kip848_client.core.bootstrap import bootstrap_addresses
 from kip848_client.core.ports import ANY_VERSION, Clock, ConnectionWatch, NotSent, VersionLimits
 from kip848_client.core.wire import api_named, negotiate, request_api
@@ -22,6 +18,10 @@ from kip848_client.errors import (
     TransportError,
     refusal,
 )
+from kip848_client.runtime.net._connection import ConnectionOptions
+from kip848_client.runtime.net._first_answer import FirstAnswer
+from kip848_client.runtime.net._first_server import first_to_connect
+from kip848_client.runtime.net._links import Link, LinkPool
 from kip848_client.runtime.random import CHANCE
 
 __all__ = ["KafkaTransport", "protocol_unsupported"]
