@@ -22,9 +22,9 @@ from kip848_client.consumer import _poller, _record_path
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._poller import Poller
 from kip848_client.consumer._record_path import RecordPath
-from kip848_client.metrics import Metrics
+from kip848_client.observe.core.metrics import Metrics
+from kip848_client.observe.core.watching import FetchMeter, PollMeter
 from kip848_client.records import Decoding
-from kip848_client.watching import FetchMeter, PollMeter
 from tests.unit.consumer.fetched import A, PathHarness
 
 __all__ = ["cut", "main"]

@@ -53,8 +53,8 @@ from kip848_client.core.offsets import (
 )
 from kip848_client.core.types import MemberId, TopicPartition
 from kip848_client.history import Role
+from kip848_client.observe.core.watching import Chronicle
 from kip848_client.recording import Who, event_of
-from kip848_client.watching import Chronicle
 from mock_coordinator.sim.group_requests import GroupRequests, Sender
 from mock_coordinator.sim.node_requests import Wires
 from mock_coordinator.sim.stepping import Stepping

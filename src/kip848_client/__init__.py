@@ -59,9 +59,9 @@ if TYPE_CHECKING:
     )
     from kip848_client.core.member import LeaveMode, MemberState
     from kip848_client.exactly_once._processor import ExactlyOnceProcessor, ProducerRecord
-    from kip848_client.metrics import Metrics
+    from kip848_client.observe.core.metrics import Metrics
+    from kip848_client.observe.core.watching import ConsumerHealth, MembershipEvent
     from kip848_client.producer import Producer, RecordMetadata, Transaction
-    from kip848_client.watching import ConsumerHealth, MembershipEvent
 
 __all__ = [
     "Admin",
@@ -123,15 +123,15 @@ _LAZY: Final = {
     "Admin": "kip848_client.admin",
     "Consumer": "kip848_client.consumer",
     "ConsumerConfig": "kip848_client.config",
-    "ConsumerHealth": "kip848_client.watching",
+    "ConsumerHealth": "kip848_client.observe.core.watching",
     "EventStream": "kip848_client.consumer",
     "ExactlyOnceProcessor": "kip848_client.exactly_once._processor",
     "GroupMetadata": "kip848_client.consumer",
     "LeaveMode": "kip848_client.core.member",
     "MemberState": "kip848_client.core.member",
     "MemberView": "kip848_client.consumer",
-    "MembershipEvent": "kip848_client.watching",
-    "Metrics": "kip848_client.metrics",
+    "MembershipEvent": "kip848_client.observe.core.watching",
+    "Metrics": "kip848_client.observe.core.metrics",
     "OffsetAndMetadata": "kip848_client.consumer",
     "OffsetAndTimestamp": "kip848_client.consumer",
     "RebalanceListener": "kip848_client.consumer",

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kip848_client.core.extras import installation
 from kip848_client.core.shown import shown
 from kip848_client.errors import ConfigError
-from kip848_client.metrics import TABLE, Metrics, Row, Sample, Statistic
+from kip848_client.observe.core.metrics import TABLE, Metrics, Row, Sample, Statistic
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kip848_client.core.extras import installation
 from kip848_client.core.shown import shown
 from kip848_client.errors import ConfigError
-from kip848_client.metrics import (
+from kip848_client.observe.core.metrics import (
     BUCKETS_MS,
     TABLE,
     ClientMetrics,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kip848_client import BrokerError, Consumer, Kip848Error, Metrics, Producer
-from kip848_client.metrics import ClientMetrics
+from kip848_client.observe.core.metrics import ClientMetrics
 from kip848_client.runtime.net._measured import MeasuredConnection
 from mock_coordinator import MockBroker, MockCluster
 from mock_coordinator.driver.core_driver import LoggedRequest

@@ -19,7 +19,7 @@ from kip848_client.core.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
 from kip848_client.errors import LocalProtocolError, UnsupportedVersion
-from kip848_client.telemetry import _reporter
+from kip848_client.runtime.telemetry import _reporter
 from tests.integration.cluster import eventually
 from tests.support.pytest_kafka import chosen_versions, skip_without_kafka
 from tests.support.real_kafka import FAST_CONFIGS, RealKafka

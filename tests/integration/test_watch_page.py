@@ -12,7 +12,7 @@ import pytest
 
 from kip848_client import Consumer
 from kip848_client.errors import UnsupportedVersion
-from kip848_client.watching import MembershipEvent
+from kip848_client.observe.core.watching import MembershipEvent
 from mock_coordinator import MockBroker
 from tests.pages._snippets import snippets
 

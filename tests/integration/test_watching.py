@@ -17,7 +17,7 @@ from kip848_client import (
     Producer,
     TopicPartition,
 )
-from kip848_client.watching import (
+from kip848_client.observe.core.watching import (
     ApplicationStalled,
     EventLoopBlocked,
     MemberEpochChanged,

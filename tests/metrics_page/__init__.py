@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.metrics import TABLE, Row
+from kip848_client.observe.core.metrics import TABLE, Row
 from kip848_client.prometheus import kind_of, prometheus_name
 from tests.metrics_page.java import JAVA, why_absent
 

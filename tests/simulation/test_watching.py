@@ -12,8 +12,8 @@ import pytest
 from kip848_client.core.group import GroupCore, Input, ListenerReturned, Output
 from kip848_client.core.member import MemberState
 from kip848_client.core.types import TopicPartition
-from kip848_client.metrics import Metrics
-from kip848_client.watching import (
+from kip848_client.observe.core.metrics import Metrics
+from kip848_client.observe.core.watching import (
     Chronicle,
     GroupMeter,
     MemberEpochChanged,

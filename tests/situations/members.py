@@ -14,7 +14,7 @@ from kip848_client import (
     Producer,
     TopicPartition,
 )
-from kip848_client.watching import MemberFenced, MembershipEvent
+from kip848_client.observe.core.watching import MemberFenced, MembershipEvent
 from tests.integration.cluster import kill
 from tests.situations.diary import Entry, What
 

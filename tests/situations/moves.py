@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from kip848_client import Consumer, ExactlyOnceProcessor, Producer, ProducerRecord, Record
-from kip848_client.watching import CoordinatorLost
+from kip848_client.observe.core.watching import CoordinatorLost
 from tests.integration.cluster import eventually
 from tests.situations.diary import Verdict
 from tests.situations.situation import Situation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kip848_client.errors import GroupAuthorizationFailed, TopicAuthorizationFailed
-from kip848_client.watching import MemberFailed
+from kip848_client.observe.core.watching import MemberFailed
 from tests.integration.cluster import eventually
 from tests.situations.diary import Verdict
 from tests.situations.secured import Secured

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.watching import ApplicationStalled, MemberFenced
+from kip848_client.observe.core.watching import ApplicationStalled, MemberFenced
 from tests.integration.cluster import eventually
 from tests.situations.diary import Verdict, What
 from tests.situations.members import Application

@@ -10,7 +10,8 @@ from typing import Final
 import pytest
 
 import kip848_client
-from kip848_client import config, watching
+from kip848_client import config
+from kip848_client.observe.core import watching
 
 _OTHERS: Final = {
     "Consumer": ("producing", "producer", "admin", "worker", "connect", "exactly_once"),

@@ -18,7 +18,7 @@ from kip848_client.config._client import ClientConfig, ClientSettings, Int32, In
 from kip848_client.config._metrics import MetricsStore
 from kip848_client.core.client_assignors import ClientAssignor
 from kip848_client.core.shown import shown
-from kip848_client.metrics import Metrics
+from kip848_client.observe.core.metrics import Metrics
 
 __all__ = ["CLASSIC_ONLY", "ConsumerConfig", "ConsumerSettings", "parse_duration_ms"]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from kip848_client.metrics import Metrics
+from kip848_client.observe.core.metrics import Metrics
 
 __all__ = ["MetricsStore"]
 

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from kip848_client.config._client import ClientConfig, ClientSettings, Int32, Int64, WireText
 from kip848_client.config._metrics import MetricsStore
-from kip848_client.metrics import Metrics
+from kip848_client.observe.core.metrics import Metrics
 
 __all__ = ["AIOKAFKA_ONLY", "ProducerConfig", "ProducerSettings"]
 

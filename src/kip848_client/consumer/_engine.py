@@ -55,6 +55,7 @@ from kip848_client.errors import (
     LocalProtocolError,
     UnsupportedVersion,
 )
+from kip848_client.observe.core.watching import FetchMeter
 from kip848_client.records import Decoding
 from kip848_client.runtime._backoff import Backoff
 from kip848_client.runtime._closing import Closing, until_open
@@ -64,7 +65,6 @@ from kip848_client.runtime._topics import TopicDirectory
 from kip848_client.runtime.client._parts import recovery
 from kip848_client.runtime.clock import LoopClock
 from kip848_client.runtime.net._transport import protocol_unsupported
-from kip848_client.watching import FetchMeter
 
 __all__ = ["Engine"]
 

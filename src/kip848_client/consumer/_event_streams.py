@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final, Self
 from weakref import WeakSet
 
-from kip848_client.watching import (
+from kip848_client.observe.core.watching import (
     EventsMissed,
     HeartbeatAnswered,
     HeartbeatLost,

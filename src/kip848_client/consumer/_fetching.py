@@ -63,9 +63,9 @@ from kip848_client.errors import (
     UnsupportedVersion,
     WireError,
 )
+from kip848_client.observe.core.watching import FetchMeter
 from kip848_client.runtime._stepping import Stepping
 from kip848_client.runtime._topics import TopicDirectory
-from kip848_client.watching import FetchMeter
 
 __all__ = ["Application", "Fetching"]
 

@@ -11,6 +11,7 @@ from kip848_client.consumer._records import OffsetAndTimestamp
 from kip848_client.core.fetch import EARLIEST, LATEST
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConsumerClosed, ConsumerNotStarted, NotAssigned, not_assigned
+from kip848_client.observe.core.watching import lag_of
 from kip848_client.runtime._closing import Closing
 from kip848_client.runtime.arguments import (
     checked_partition,
@@ -18,7 +19,6 @@ from kip848_client.runtime.arguments import (
     checked_times,
     checked_topic,
 )
-from kip848_client.watching import lag_of
 
 __all__ = ["Inquiry"]
 

@@ -34,9 +34,9 @@ from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._record_path import Only, RecordPath
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConsumerClosed, Kip848Error, RecordUnreadable
+from kip848_client.observe.core.watching import PollMeter
 from kip848_client.records import NotMade, Record, RecordBatchView
 from kip848_client.runtime._home import Home, task_of
-from kip848_client.watching import PollMeter
 
 __all__ = ["Caller", "PollObserver", "Poller", "calling_task"]
 

@@ -78,11 +78,11 @@ from kip848_client.core.partition_names import listed
 from kip848_client.core.ports import Clock
 from kip848_client.core.types import GroupMetadata, TopicId, TopicPartition
 from kip848_client.errors import CallbackError, LocalProtocolError
+from kip848_client.observe.core.watching import is_blocked, what_happens_next
 from kip848_client.runtime._hooks import call_hook
 from kip848_client.runtime._loop_watch import LoopWatch
 from kip848_client.runtime._stepping import Stepping
 from kip848_client.runtime._waits import Waits
-from kip848_client.watching import is_blocked, what_happens_next
 
 __all__ = ["Assignment", "Supervisor"]
 

@@ -11,7 +11,7 @@ from kip848_client.consumer._supervisor import Supervisor
 from kip848_client.core.member import MemberState
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
-from kip848_client.watching import ConsumerHealth, Lifecycle
+from kip848_client.observe.core.watching import ConsumerHealth, Lifecycle
 
 __all__ = ["MemberView", "health_of", "health_without", "view_of"]
 

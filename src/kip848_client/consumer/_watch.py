@@ -15,16 +15,16 @@ from kip848_client.consumer._event_streams import EventHub
 from kip848_client.core.fetch import FetchCore
 from kip848_client.core.group import Input, Output
 from kip848_client.core.ports import Clock
-from kip848_client.metrics import ClientMetrics, connection_rows
-from kip848_client.runtime.net._transport import KafkaTransport
-from kip848_client.telemetry import NoTelemetry, Telemetry, telemetry_of
-from kip848_client.watching import (
+from kip848_client.observe.core.metrics import ClientMetrics, connection_rows
+from kip848_client.observe.core.watching import (
     Chronicle,
     ConnectionMeter,
     FetchMeter,
     GroupMeter,
     PollMeter,
 )
+from kip848_client.runtime.net._transport import KafkaTransport
+from kip848_client.runtime.telemetry import NoTelemetry, Telemetry, telemetry_of
 
 __all__ = ["Watch"]
 

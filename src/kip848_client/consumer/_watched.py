@@ -11,8 +11,8 @@ from kip848_client.consumer._inquiry import Inquiry
 from kip848_client.consumer._view import MemberView, health_of, health_without, view_of
 from kip848_client.core.member import MemberState
 from kip848_client.core.types import TopicPartition
+from kip848_client.observe.core.watching import ConsumerHealth, Lifecycle
 from kip848_client.runtime.arguments import checked_count, checked_timeout_ms
-from kip848_client.watching import ConsumerHealth, Lifecycle
 
 __all__ = ["Watched"]
 
@@ -49,7 +49,7 @@ class Watched(Inquiry[K, V]):
 
     def events(self, *, size: int = 1_000, heartbeats: bool = False) -> EventStream:
         """What happens to the membership from now on, to be iterated over with ``async for``:
-        ``MembershipEvent``s of ``kip848_client.watching``, each with its time and member epoch.
+        ``MembershipEvent``s of ``kip848_client.observe.core.watching``, each with its time and member epoch.
 
         It ends when the consumer is stopped. Legal before ``start``, so that nothing is missed.
         Each stream has a queue of ``size`` events: whoever reads too slowly loses the oldest ones,

@@ -16,6 +16,7 @@ from kip848_client.exactly_once._model import ProcessorSettings
 from kip848_client.exactly_once._records import Outputs, ProducerRecord
 from kip848_client.exactly_once._running import Running
 from kip848_client.exactly_once._working import Function, Working
+from kip848_client.observe.core.watching import ConsumerHealth
 from kip848_client.producer import Producer
 from kip848_client.records import Record
 from kip848_client.runtime._backoff import jittered
@@ -28,7 +29,6 @@ from kip848_client.runtime.arguments import (
     checked_topics,
 )
 from kip848_client.runtime.clock import LoopClock
-from kip848_client.watching import ConsumerHealth
 
 __all__ = ["ExactlyOnceProcessor", "ProducerRecord"]
 

@@ -20,7 +20,8 @@ from kip848_client.core.produce import (
     StartRequested,
 )
 from kip848_client.errors import Kip848Error, LocalProtocolError, ProducerFailed
-from kip848_client.metrics import ClientMetrics, connection_rows
+from kip848_client.observe.core.metrics import ClientMetrics, connection_rows
+from kip848_client.observe.core.watching import ConnectionMeter, ProducerMeter
 from kip848_client.producer._deliveries import Receipts
 from kip848_client.producer._producing import Producing
 from kip848_client.runtime._backoff import Backoff, jittered
@@ -32,8 +33,7 @@ from kip848_client.runtime.clock import LoopClock
 from kip848_client.runtime.net._builder import builder_maker
 from kip848_client.runtime.net._transport import KafkaTransport
 from kip848_client.runtime.random import CHANCE
-from kip848_client.telemetry import NoTelemetry, Telemetry, telemetry_of
-from kip848_client.watching import ConnectionMeter, ProducerMeter
+from kip848_client.runtime.telemetry import NoTelemetry, Telemetry, telemetry_of
 
 __all__ = ["Engine", "Network", "closed", "connections"]
 

@@ -40,12 +40,12 @@ from kip848_client.core.produce import (
 )
 from kip848_client.core.types import Wait
 from kip848_client.errors import Kip848Error
+from kip848_client.observe.core.watching import ProducerMeter
 from kip848_client.producer._deliveries import Deliveries, Receipts
 from kip848_client.producer._requests import Network, Requests
 from kip848_client.runtime._stepping import Stepping
 from kip848_client.runtime._topics import TopicDirectory
 from kip848_client.runtime._waits import Waits
-from kip848_client.watching import ProducerMeter
 
 __all__ = ["Producing"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypedDict
 
 from kip848_client.history import HistoryEvent
-from kip848_client.watching import (
+from kip848_client.observe.core.watching import (
     ApplicationStalled,
     CommitFenced,
     CoordinatorBack,

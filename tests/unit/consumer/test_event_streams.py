@@ -12,7 +12,7 @@ import pytest
 
 from kip848_client.consumer._event_streams import EventHub
 from kip848_client.errors import LocalProtocolError
-from kip848_client.watching import (
+from kip848_client.observe.core.watching import (
     EventsMissed,
     HeartbeatAnswered,
     HeartbeatLost,

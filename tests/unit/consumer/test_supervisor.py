@@ -61,7 +61,7 @@ from kip848_client.errors import (
     RequestTimedOut,
     UnsupportedVersion,
 )
-from kip848_client.watching import EventLoopBlocked
+from kip848_client.observe.core.watching import EventLoopBlocked
 from tests.support.late_tasks import LateTasks
 from tests.unit.consumer.fakes import FakeClock, FakeTopics, FakeTransport
 from tests.unit.waiting import some_rounds, until

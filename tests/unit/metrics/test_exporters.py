@@ -12,7 +12,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client import CollectorRegistry, generate_latest
 
 from kip848_client.errors import ConfigError
-from kip848_client.metrics import TABLE, ClientMetrics, Metrics, producer_rows, rows
+from kip848_client.observe.core.metrics import TABLE, ClientMetrics, Metrics, producer_rows, rows
 from kip848_client.otel import instrument, otel_name
 from kip848_client.prometheus import prometheus_name, register
 

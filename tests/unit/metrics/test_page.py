@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.metrics import TABLE
+from kip848_client.observe.core.metrics import TABLE
 from tests.metrics_page import page
 from tests.metrics_page.java import ABSENT, JAVA, why_absent
 from tests.tidy.source_tree import ROOT

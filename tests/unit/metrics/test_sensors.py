@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from kip848_client.metrics import BUCKETS_MS, Sensor, Statistic
+from kip848_client.observe.core.metrics import BUCKETS_MS, Sensor, Statistic
 
 
 def sensor(*, buckets: bool = False) -> Sensor:

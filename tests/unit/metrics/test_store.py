@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from kip848_client.metrics import TABLE, Metrics, Row, producer_rows, rows
+from kip848_client.observe.core.metrics import TABLE, Metrics, Row, producer_rows, rows
 
 
 def test_what_clients_recorded_has_their_tags() -> None:

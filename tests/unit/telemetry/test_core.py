@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 
 from kip848_client.error_codes import ErrorCode
-from kip848_client.telemetry import VERDICTS, TelemetryCore, Verdict
-from kip848_client.telemetry._core import State
-from kip848_client.telemetry._model import (
+from kip848_client.observe.core.telemetry._core import State
+from kip848_client.observe.core.telemetry._model import (
     NO_INSTANCE,
     Begun,
     CloseRequested,
@@ -26,6 +25,7 @@ from kip848_client.telemetry._model import (
     Unserved,
     Warn,
 )
+from kip848_client.runtime.telemetry import VERDICTS, TelemetryCore, Verdict
 from tests.support.examples import examples
 
 ME = bytes(range(16))

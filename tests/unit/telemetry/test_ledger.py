@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from opentelemetry.proto.metrics.v1 import metrics_pb2 as otlp
 
-from kip848_client.metrics import (
+from kip848_client.observe.core.metrics import (
     TABLE,
     ClientMetrics,
     Metrics,
@@ -17,8 +17,8 @@ from kip848_client.metrics import (
     producer_rows,
     rows,
 )
-from kip848_client.telemetry import Ledger, Point, Subscription, telemetry_name
-from kip848_client.telemetry._otlp import packed
+from kip848_client.runtime.telemetry import Ledger, Point, Subscription, telemetry_name
+from kip848_client.runtime.telemetry._otlp import packed
 from tests.metrics_page.java import JAVA
 
 ALL = Subscription(1, ("",), 1, 1, delta=True)

@@ -21,9 +21,9 @@ from kip848_client.core.wire.messages.telemetry import (
 )
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError, RequestTimedOut, UnsupportedVersion
-from kip848_client.metrics import ClientMetrics, rows
+from kip848_client.observe.core.metrics import ClientMetrics, rows
 from kip848_client.runtime.clock import LoopClock
-from kip848_client.telemetry import NoTelemetry, Telemetry, _reporter, telemetry_of
+from kip848_client.runtime.telemetry import NoTelemetry, Telemetry, _reporter, telemetry_of
 
 pytestmark = pytest.mark.asyncio
 

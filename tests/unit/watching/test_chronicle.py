@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from kip848_client import watching
 from kip848_client.core.member import (
     HeartbeatAccepted,
     HeartbeatAnswered,
@@ -21,7 +20,8 @@ from kip848_client.core.member import (
 from kip848_client.core.offsets import CommitAnswered, CommitRefusal, SendCommit
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import broker_error
-from kip848_client.watching import (
+from kip848_client.observe.core import watching
+from kip848_client.observe.core.watching import (
     ApplicationStalled,
     Chronicle,
     CommitFenced,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from kip848_client.metrics import Metrics
-from kip848_client.metrics.connection_rows import CONSUMER, PRODUCER, ConnectionRows
-from kip848_client.watching import ConnectionMeter
+from kip848_client.observe.core.metrics import Metrics
+from kip848_client.observe.core.metrics.connection_rows import CONSUMER, PRODUCER, ConnectionRows
+from kip848_client.observe.core.watching import ConnectionMeter
 
 
 class Played:

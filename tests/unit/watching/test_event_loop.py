@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.watching import is_blocked, what_happens_next
+from kip848_client.observe.core.watching import is_blocked, what_happens_next
 
 
 def test_a_heartbeat_that_was_left_out_is_told() -> None:

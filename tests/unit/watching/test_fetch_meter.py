@@ -11,9 +11,9 @@ from kip848_client.core.fetch import (
     SendFetch,
 )
 from kip848_client.core.types import TopicId
-from kip848_client.metrics import Metrics
-from kip848_client.watching import FetchMeter, PollMeter, lag_of
-from kip848_client.watching._fetch_meter import records_in
+from kip848_client.observe.core.metrics import Metrics
+from kip848_client.observe.core.watching import FetchMeter, PollMeter, lag_of
+from kip848_client.observe.core.watching._fetch_meter import records_in
 from tests.unit.consumer.fetched import A, B, PathHarness
 
 INTENT = FetchIntent(0, 0, (), (), 500, 1, 1_000, read_committed=False, rack="")

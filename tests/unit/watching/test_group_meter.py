@@ -14,8 +14,8 @@ from kip848_client.core.offsets import (
     SendCommit,
 )
 from kip848_client.error_codes import ErrorCode
-from kip848_client.metrics import Metrics
-from kip848_client.watching import GroupMeter
+from kip848_client.observe.core.metrics import Metrics
+from kip848_client.observe.core.watching import GroupMeter
 from tests.unit.group._harness import GroupHarness, tps
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kip848_client.core.member import MemberState
 from kip848_client.errors import Kip848Error
-from kip848_client.watching import ConsumerHealth, Lifecycle
+from kip848_client.observe.core.watching import ConsumerHealth, Lifecycle
 
 WELL = ConsumerHealth(
     state=MemberState.STABLE,

@@ -21,8 +21,8 @@ from kip848_client.core.produce import (
 from kip848_client.core.produce import _commands as do
 from kip848_client.core.produce._core import Command, Event
 from kip848_client.errors import LocalProtocolError
-from kip848_client.metrics import Metrics
-from kip848_client.watching import ProducerMeter
+from kip848_client.observe.core.metrics import Metrics
+from kip848_client.observe.core.watching import ProducerMeter
 from tests.unit.producing._harness import RECORD_BYTES, Harness, batch_bytes, tp
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from kip848_client.metrics import Sensor, Statistic
+from kip848_client.observe.core.metrics import Sensor, Statistic
 from mock_coordinator.core.groups.records.state_records import (
     GroupEpochMetadata,
     OffsetCommit,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.metrics import ClientMetrics, Reading, Sensor, Statistic, rows
+from kip848_client.observe.core.metrics import ClientMetrics, Reading, Sensor, Statistic, rows
 
 __all__ = ["PartitionTrends"]
 

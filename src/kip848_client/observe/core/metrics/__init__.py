@@ -15,10 +15,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.metrics import connection_rows, producer_rows, rows
-from kip848_client.metrics._row import Row
-from kip848_client.metrics._sensors import BUCKETS_MS, Sensor, Statistic
-from kip848_client.metrics._store import ClientMetrics, Labels, Metrics, Reading, Sample
+from kip848_client.observe.core.metrics import connection_rows, producer_rows, rows
+from kip848_client.observe.core.metrics._row import Row
+from kip848_client.observe.core.metrics._sensors import BUCKETS_MS, Sensor, Statistic
+from kip848_client.observe.core.metrics._store import (
+    ClientMetrics,
+    Labels,
+    Metrics,
+    Reading,
+    Sample,
+)
 
 TABLE: Final = (*rows.TABLE, *producer_rows.TABLE, *connection_rows.TABLE)
 """Every row."""

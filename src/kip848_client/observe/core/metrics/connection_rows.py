@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Final
 
-from kip848_client.metrics._row import GAUGE, METER, TIMING, Row
+from kip848_client.observe.core.metrics._row import GAUGE, METER, TIMING, Row
 
 __all__ = ["CONSUMER", "PRODUCER", "TABLE", "ConnectionRows"]
 

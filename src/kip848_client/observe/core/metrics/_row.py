@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.metrics._sensors import Statistic
+from kip848_client.observe.core.metrics._sensors import Statistic
 
 __all__ = ["AVERAGE", "GAUGE", "HOURLY", "METER", "SUMMED", "TIMING", "TOTAL", "Row"]
 

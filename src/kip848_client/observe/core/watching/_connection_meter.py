@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from kip848_client.metrics import ClientMetrics, Sensor
-from kip848_client.metrics.connection_rows import ConnectionRows
+from kip848_client.observe.core.metrics import ClientMetrics, Sensor
+from kip848_client.observe.core.metrics.connection_rows import ConnectionRows
 
 __all__ = ["ConnectionMeter", "OpenConnection"]
 

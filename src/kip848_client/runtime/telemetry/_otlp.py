@@ -9,7 +9,7 @@ import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kip848_client.telemetry._ledger import Point
+from kip848_client.observe.core.telemetry._ledger import Point
 
 if TYPE_CHECKING:
     from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.metrics import ClientMetrics, Row, Statistic
-from kip848_client.telemetry._model import Subscription
-from kip848_client.telemetry._names import telemetry_label, telemetry_name
+from kip848_client.observe.core.metrics import ClientMetrics, Row, Statistic
+from kip848_client.observe.core.telemetry._model import Subscription
+from kip848_client.observe.core.telemetry._names import telemetry_label, telemetry_name
 
 __all__ = ["Ledger", "Point"]
 

@@ -30,7 +30,14 @@ from kip848_client.core.produce import (
     TopicWanted,
     WaitEnded,
 )
-from kip848_client.metrics import ClientMetrics, Reading, Row, Sensor, Statistic, producer_rows
+from kip848_client.observe.core.metrics import (
+    ClientMetrics,
+    Reading,
+    Row,
+    Sensor,
+    Statistic,
+    producer_rows,
+)
 
 __all__ = ["ProducerMeter"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.metrics._row import AVERAGE, GAUGE, METER, TIMING, TOTAL, Row
-from kip848_client.metrics._sensors import Statistic
+from kip848_client.observe.core.metrics._row import AVERAGE, GAUGE, METER, TIMING, TOTAL, Row
+from kip848_client.observe.core.metrics._sensors import Statistic
 
 __all__ = [
     "BATCH_SIZE",

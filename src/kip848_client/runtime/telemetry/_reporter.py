@@ -27,12 +27,10 @@ from kip848_client.errors import (
     RequestTimedOut,
     UnsupportedVersion,
 )
-from kip848_client.metrics import ClientMetrics
-from kip848_client.runtime._stepping import Stepping
-from kip848_client.runtime.random import CHANCE
-from kip848_client.telemetry._core import State, TelemetryCore
-from kip848_client.telemetry._ledger import Ledger
-from kip848_client.telemetry._model import (
+from kip848_client.observe.core.metrics import ClientMetrics
+from kip848_client.observe.core.telemetry._core import State, TelemetryCore
+from kip848_client.observe.core.telemetry._ledger import Ledger
+from kip848_client.observe.core.telemetry._model import (
     Begun,
     CloseRequested,
     Event,
@@ -46,7 +44,9 @@ from kip848_client.telemetry._model import (
     Unserved,
     Warn,
 )
-from kip848_client.telemetry._otlp import is_installed, packed
+from kip848_client.runtime._stepping import Stepping
+from kip848_client.runtime.random import CHANCE
+from kip848_client.runtime.telemetry._otlp import is_installed, packed
 
 __all__ = ["Courier", "NoTelemetry", "Telemetry", "telemetry_of"]
 

@@ -11,8 +11,8 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from kip848_client.metrics._row import Row
-from kip848_client.metrics._sensors import Sensor, Statistic
+from kip848_client.observe.core.metrics._row import Row
+from kip848_client.observe.core.metrics._sensors import Sensor, Statistic
 
 __all__ = ["ClientMetrics", "Labels", "Metrics", "Reading", "Sample"]
 

@@ -7,12 +7,12 @@ goes wrong in here reaches the client: it is told in the log, once.
 
 from __future__ import annotations
 
-from kip848_client.telemetry._core import TelemetryCore
-from kip848_client.telemetry._ledger import Ledger, Point
-from kip848_client.telemetry._model import Subscription
-from kip848_client.telemetry._names import telemetry_name
-from kip848_client.telemetry._reporter import Courier, NoTelemetry, Telemetry, telemetry_of
-from kip848_client.telemetry._verdicts import VERDICTS, Verdict
+from kip848_client.observe.core.telemetry._core import TelemetryCore
+from kip848_client.observe.core.telemetry._ledger import Ledger, Point
+from kip848_client.observe.core.telemetry._model import Subscription
+from kip848_client.observe.core.telemetry._names import telemetry_name
+from kip848_client.observe.core.telemetry._verdicts import VERDICTS, Verdict
+from kip848_client.runtime.telemetry._reporter import Courier, NoTelemetry, Telemetry, telemetry_of
 
 __all__ = [
     "VERDICTS",

@@ -17,8 +17,8 @@ from kip848_client.core.fetch import (
     Slice,
 )
 from kip848_client.core.types import TopicPartition
-from kip848_client.metrics import ClientMetrics, Reading, rows
-from kip848_client.watching._partition_trends import PartitionTrends
+from kip848_client.observe.core.metrics import ClientMetrics, Reading, rows
+from kip848_client.observe.core.watching._partition_trends import PartitionTrends
 
 __all__ = ["FetchMeter", "lag_of", "records_in"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from kip848_client.metrics import Row
+from kip848_client.observe.core.metrics import Row
 
 __all__ = ["OURS", "STANDARD", "telemetry_label", "telemetry_name"]
 

@@ -26,7 +26,7 @@ from kip848_client.core.member import (
 from kip848_client.core.offsets import CommitAnswered
 from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode, error_name
-from kip848_client.watching import _events as ev
+from kip848_client.observe.core.watching import _events as ev
 
 __all__ = ["Chronicle", "stale_partitions"]
 

@@ -27,8 +27,8 @@ from kip848_client.core.offsets import (
     CommitLost,
     SendCommit,
 )
-from kip848_client.metrics import ClientMetrics, Reading, Row, rows
-from kip848_client.watching._chronicle import stale_partitions
+from kip848_client.observe.core.metrics import ClientMetrics, Reading, Row, rows
+from kip848_client.observe.core.watching._chronicle import stale_partitions
 
 __all__ = ["GroupMeter"]
 

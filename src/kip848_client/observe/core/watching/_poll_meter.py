@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.metrics import ClientMetrics, Reading, rows
+from kip848_client.observe.core.metrics import ClientMetrics, Reading, rows
 
 __all__ = ["PollMeter"]
 

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Final
 
 from kip848_client.error_codes import ErrorCode, error_name
-from kip848_client.telemetry._model import (
+from kip848_client.observe.core.telemetry._model import (
     NO_INSTANCE,
     Begun,
     CloseRequested,
@@ -27,7 +27,7 @@ from kip848_client.telemetry._model import (
     Unserved,
     Warn,
 )
-from kip848_client.telemetry._verdicts import Verdict, verdict_on
+from kip848_client.observe.core.telemetry._verdicts import Verdict, verdict_on
 
 __all__ = ["State", "TelemetryCore"]
 
