@@ -18,8 +18,8 @@ import tempfile
 from pathlib import Path
 
 from kip848_client import Consumer
-from kip848_client.history import tables_of
-from kip848_client.recording import read_files, recording
+from kip848_client.history.core import tables_of
+from kip848_client.history.recording import read_files, recording
 from mock_coordinator import MockBroker
 
 FAST = {

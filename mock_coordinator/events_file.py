@@ -7,8 +7,8 @@ import os
 from typing import Final
 
 from kip848_client.errors import ConfigError
-from kip848_client.history import HistoryEvent
-from kip848_client.recording import HistoryFile, Stamp
+from kip848_client.history.core import HistoryEvent
+from kip848_client.history.recording import HistoryFile, Stamp
 from mock_coordinator.core.chronicle import Chronicle
 from mock_coordinator.core.cluster import ClusterCore
 
@@ -18,7 +18,7 @@ _log: Final = logging.getLogger("mock_coordinator")
 
 
 class EventsFile:
-    """Lines of JSON at the end of a file, one an event (``kip848_client.history``). Raises
+    """Lines of JSON at the end of a file, one an event (``kip848_client.history.core``). Raises
     ``ConfigError`` for a file that cannot be opened. A disk that is full later costs events, not
     the broker."""
 

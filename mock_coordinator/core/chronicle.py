@@ -1,4 +1,4 @@
-"""What group coordinators see, as events of the history (``kip848_client.history``).
+"""What group coordinators see, as events of the history (``kip848_client.history.core``).
 
 ``Chronicle`` reads along: it decides nothing. From requests and answers it tells of members that
 join, leave and beat, of partitions that answers give and that heartbeats do not report any more,
@@ -21,7 +21,7 @@ from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGr
 from kip848_client.core.wire.messages.offset_commit import OffsetCommitRequest
 from kip848_client.core.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from kip848_client.error_codes import ErrorCode, error_name
-from kip848_client.history import COORDINATOR, HistoryEvent
+from kip848_client.history.core import COORDINATOR, HistoryEvent
 from mock_coordinator.core.groups.records.state_records import (
     GroupEpochMetadata,
     StateRecord,

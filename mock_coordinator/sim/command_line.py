@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from kip848_client.errors import ConfigError
-from kip848_client.recording import HistoryFile, Stamp
+from kip848_client.history.recording import HistoryFile, Stamp
 from mock_coordinator.sim.exactly_once.options import draw_process_options
 from mock_coordinator.sim.exactly_once.probes import PROCESS_PROBES
 from mock_coordinator.sim.exactly_once.world import ProcessResult, simulate_exactly_once

@@ -52,9 +52,9 @@ from kip848_client.core.offsets import (
     SendCommit,
 )
 from kip848_client.core.types import MemberId, TopicPartition
-from kip848_client.history import Role
+from kip848_client.history.core import Role
+from kip848_client.history.recording import Who, event_of
 from kip848_client.observe.core.watching import Chronicle
-from kip848_client.recording import Who, event_of
 from mock_coordinator.sim.group_requests import GroupRequests, Sender
 from mock_coordinator.sim.node_requests import Wires
 from mock_coordinator.sim.stepping import Stepping

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic
 
-from kip848_client.history import HistoryEvent
+from kip848_client.history.core import HistoryEvent
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.sim.history import Histories
 from mock_coordinator.sim.kernel import Kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.history import FIELDS, KINDS, SCHEMA, SLA_MS, TABLES
+from kip848_client.history.core import FIELDS, KINDS, SCHEMA, SLA_MS, TABLES
 
 __all__ = ["page"]
 

@@ -17,7 +17,7 @@ from kip848_client.cli import main
 from kip848_client.core.types import LEAVE_EPOCH
 from kip848_client.core.visible import visible
 from kip848_client.core.wire import api_named
-from kip848_client.history import line_of
+from kip848_client.history.core import line_of
 from mock_coordinator.threaded import BrokerThread
 from tests.support.histories import event
 from tests.support.terminal import Terminal

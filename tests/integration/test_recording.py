@@ -11,8 +11,8 @@ import pytest
 from kip848_client import Consumer, Producer
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError
-from kip848_client.history import HistoryEvent, parse_line, tables_of
-from kip848_client.recording import HistoryTopic, read_files, recording
+from kip848_client.history.core import HistoryEvent, parse_line, tables_of
+from kip848_client.history.recording import HistoryTopic, read_files, recording
 from mock_coordinator import MockBroker
 from mock_coordinator.core.faults import Fault, Match, Refuse
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kip848_client.cli import main
-from kip848_client.history import tables_of
-from kip848_client.recording import read_files
+from kip848_client.history.core import tables_of
+from kip848_client.history.recording import read_files
 
 
 @pytest.mark.everything("a world takes seconds, and what it writes has tests of its own")

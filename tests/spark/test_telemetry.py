@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kip848_client import Producer
-from kip848_client.history import TABLES, HistoryEvent, Tables, line_of, tables_of
-from kip848_client.recording import HistoryTopic, read_files
+from kip848_client.history.core import TABLES, HistoryEvent, Tables, line_of, tables_of
+from kip848_client.history.recording import HistoryTopic, read_files
 from mock_coordinator.threaded import BrokerThread
 from tests.support.histories import any_history
 

@@ -6,7 +6,7 @@ from random import Random
 from typing import Final
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.history import HistoryEvent
+from kip848_client.history.core import HistoryEvent
 
 __all__ = ["KINDS_OF_MEMBERS", "any_history", "event"]
 

@@ -82,18 +82,21 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         (*GROUND, "kip848_client.core.cluster", "kip848_client.core.wire"),
     ),
     ("kip848_client.observe.core.metrics", ()),
-    ("kip848_client.history", GROUND),
+    ("kip848_client.history.core", GROUND),
     (
-        "kip848_client.recording",
+        "kip848_client.history.recording",
         (
             *GROUND,
-            "kip848_client.history",
+            "kip848_client.history.core",
             "kip848_client.observe.core.watching",
             "kip848_client.consumer",
             "kip848_client.producer",
         ),
     ),
-    ("kip848_client.report", (*GROUND, "kip848_client.history", "kip848_client.recording")),
+    (
+        "kip848_client.history.report",
+        (*GROUND, "kip848_client.history.core", "kip848_client.history.recording"),
+    ),
     (
         "kip848_client.runtime.telemetry",
         (
@@ -292,7 +295,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "kip848_client.consumer",
             "kip848_client.producer",
             "kip848_client.admin",
-            "kip848_client.history",
+            "kip848_client.history.core",
         ),
     ),
     (
@@ -335,7 +338,7 @@ ONLY_IMPORTER = {
     "confluent_kafka": ("kip848_client.schema_registry",),
     "pyarrow": ("kip848_client.records._arrow",),
     "pyspark": ("kip848_client.spark",),
-    "matplotlib": ("kip848_client.report",),
+    "matplotlib": ("kip848_client.history.report",),
 }
 
 
@@ -402,7 +405,7 @@ def test_the_coordinator_core_imports_only_the_shared_pure_layers() -> None:
         "kip848_client.core.assignors",
         "kip848_client.core.connect",
         "kip848_client.observe.core.metrics",
-        "kip848_client.history",
+        "kip848_client.history.core",
     )
     allowed = shared
     for module in _sources("mock_coordinator.core"):

@@ -25,7 +25,7 @@ NO_NAMES = {
     "kip848_client.zip",  # the archive that Spark's executors get
     "kip848_client.java",  # an error handler of codecs
     "benchmarks.bench_",  # what the names of its files begin with
-    "kip848_client.report._",
+    "kip848_client.history.report._",
     "kip848_client.core.wire.error_codes",  # CHANGELOG.md: the name before
     # examples of what a reader might add or name
     "mock_coordinator/core/profiles/kafka_4_5.py",

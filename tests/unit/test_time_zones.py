@@ -9,8 +9,8 @@ from unittest.mock import Mock
 import pytest
 
 from kip848_client.admin import parse_datetime_ms
-from kip848_client.report._style import time_axis
-from kip848_client.report._views import clock_text
+from kip848_client.history.report._style import time_axis
+from kip848_client.history.report._views import clock_text
 
 NEW_YEAR_MS = 1_767_225_600_000
 """2026-01-01T00:00:00 UTC; in New York it is the evening before, in Kiritimati the afternoon."""

@@ -37,9 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write them; exit code 0, also where there is much to complain about in the groups. Raises
     ``ConfigError`` for files that cannot be read or written, or have no events."""
-    from kip848_client.history import tables_of
-    from kip848_client.recording import read_files
-    from kip848_client.report import findings_of, views_of, write_page, write_pictures
+    from kip848_client.history.core import tables_of
+    from kip848_client.history.recording import read_files
+    from kip848_client.history.report import findings_of, views_of, write_page, write_pictures
 
     if arguments.heartbeat_sla_ms < 0:
         raise ConfigError(f"--heartbeat-sla-ms {arguments.heartbeat_sla_ms}: less than no time")

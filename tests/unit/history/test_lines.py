@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kip848_client.history import (
+from kip848_client.history.core import (
     FIELDS,
     KINDS,
     LINE_BYTES_MAX,

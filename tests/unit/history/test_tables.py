@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.history import (
+from kip848_client.history.core import (
     HeartbeatSla,
     HistoryEvent,
     PartitionDowntime,

@@ -22,8 +22,8 @@ from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from kip848_client.errors import ConfigError
-from kip848_client.history import HistoryEvent
-from kip848_client.recording import read_files
+from kip848_client.history.core import HistoryEvent
+from kip848_client.history.recording import read_files
 from mock_coordinator import MockBroker, VirtualClock
 
 NOW = {"group.consumer.assignment.interval.ms": "0"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from kip848_client.core.member import MemberState
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
-from kip848_client.history import FIELDS, KINDS, HistoryEvent, line_of, parse_line
+from kip848_client.history.core import FIELDS, KINDS, HistoryEvent, line_of, parse_line
+from kip848_client.history.recording import Who, event_of
 from kip848_client.observe.core import watching
 from kip848_client.observe.core.watching import MembershipEvent
-from kip848_client.recording import Who, event_of
 
 WHO: Who = {
     "role": "consumer",

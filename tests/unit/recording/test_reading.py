@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kip848_client.errors import ConfigError
-from kip848_client.history import LINE_BYTES_MAX, line_of
-from kip848_client.recording import HistoryFile, Stamp, read_files
+from kip848_client.history.core import LINE_BYTES_MAX, line_of
+from kip848_client.history.recording import HistoryFile, Stamp, read_files
 from tests.support.histories import event
 
 
@@ -65,7 +65,7 @@ def test_an_empty_file_has_no_events(tmp_path: Path) -> None:
 
 
 def test_events_that_lack_are_counted() -> None:
-    from kip848_client.recording import Record
+    from kip848_client.history.recording import Record
 
     first = [event("epoch", 1, seq=seq) for seq in (7, 8, 11, 11)]
     missed = event("missed", 2, "n", seq=0, count=5)

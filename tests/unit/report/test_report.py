@@ -11,9 +11,9 @@ import pytest
 
 from kip848_client.cli import main
 from kip848_client.core.types import TopicPartition
-from kip848_client.history import HistoryEvent, line_of, tables_of
-from kip848_client.recording import Record
-from kip848_client.report import findings_of, page_of, views_of, write_page, write_pictures
+from kip848_client.history.core import HistoryEvent, line_of, tables_of
+from kip848_client.history.recording import Record
+from kip848_client.history.report import findings_of, page_of, views_of, write_page, write_pictures
 from tests.support.histories import any_history, event
 
 NOON_MS = 1_800_014_400_000
@@ -243,7 +243,7 @@ def test_without_matplotlib_it_says_what_to_install(
 
     story = b"".join(map(line_of, _story())) if events == "good" else b""
     (tmp_path / events).write_bytes(story)
-    for name in [each for each in sys.modules if each.startswith("kip848_client.report._")]:
+    for name in [each for each in sys.modules if each.startswith("kip848_client.history.report._")]:
         if name.rsplit("._", 1)[1] in ("heartbeats", "ownership", "rebalances", "style", "zombies"):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)

@@ -15,7 +15,7 @@ from typing import Any
 
 from kip848_client import Consumer, Kip848Error
 from kip848_client.cli._children import farewell, say
-from kip848_client.recording import recording
+from kip848_client.history.recording import recording
 
 __all__ = ["main"]
 

@@ -27,8 +27,8 @@ from kip848_client.cli.demo._story import (
 )
 from kip848_client.cli.demo._tally import Tally, Verdict
 from kip848_client.errors import ConfigError, Kip848Error
+from kip848_client.history.recording import HistoryFile
 from kip848_client.producer import Producer
-from kip848_client.recording import HistoryFile
 
 __all__ = ["play"]
 

@@ -5,7 +5,7 @@
     tables = tables_of(spark, spark.read.parquet("history"))
     tables["partition_downtime"].show()
 
-The SQL is in files beside this one, a view or a table each; ``kip848_client.history`` computes the
+The SQL is in files beside this one, a view or a table each; ``kip848_client.history.core`` computes the
 same in Python, and says what each column means.
 """
 

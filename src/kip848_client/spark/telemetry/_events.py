@@ -16,7 +16,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from kip848_client.history import FIELDS, LINE_BYTES_MAX, SCHEMA, Role
+from kip848_client.history.core import FIELDS, LINE_BYTES_MAX, SCHEMA, Role
 
 __all__ = ["events_in", "events_of"]
 

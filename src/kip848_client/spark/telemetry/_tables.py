@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
-from kip848_client.history import SLA_MS, TABLES
+from kip848_client.history.core import SLA_MS, TABLES
 
 __all__ = ["tables_of"]
 
@@ -19,7 +19,7 @@ _EVENTS: Final = "history_events"
 def tables_of(
     spark: SparkSession, events: DataFrame, *, sla_ms: int = SLA_MS
 ) -> dict[str, DataFrame]:
-    """The tables of ``kip848_client.history.TABLES`` by name, computed when they are asked for.
+    """The tables of ``kip848_client.history.core.TABLES`` by name, computed when they are asked for.
     ``events`` is a batch, as ``events_of`` gives it or read from Parquet; ``sla_ms`` is how soon a
     heartbeat is promised to be answered."""
     mark = uuid4().hex[:8]  # a session may have several histories

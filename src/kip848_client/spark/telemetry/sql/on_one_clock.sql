@@ -1,4 +1,4 @@
--- All events once, by the coordinator's clock. The rules are those of kip848_client.history._clocks.
+-- All events once, by the coordinator's clock. The rules are those of kip848_client.history.core._clocks.
 WITH each AS (
     SELECT DISTINCT * FROM history_events
 ),

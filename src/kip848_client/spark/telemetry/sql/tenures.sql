@@ -1,5 +1,5 @@
 -- Who owned which partition when: as members say (granted: false), and as coordinators gave
--- (granted: true). The rules are those of kip848_client.history._ownership.
+-- (granted: true). The rules are those of kip848_client.history.core._ownership.
 WITH alive AS (
     SELECT group_id, member_id, max(time_ms) AS last_ms
     FROM seen_events

@@ -1,5 +1,5 @@
 -- Commits of members that had no business any more with what they committed. The rules are those of
--- kip848_client.history._zombies.
+-- kip848_client.history.core._zombies.
 WITH watched AS (
     SELECT DISTINCT group_id FROM on_one_clock WHERE role = 'coordinator'
 ),

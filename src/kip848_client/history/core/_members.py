@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypedDict
 
-from kip848_client.history import HistoryEvent
+from kip848_client.history.core import HistoryEvent
 from kip848_client.observe.core.watching import (
     ApplicationStalled,
     CommitFenced,

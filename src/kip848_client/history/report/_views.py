@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
-from kip848_client.history import (
+from kip848_client.history.core import (
     Gap,
     HeartbeatSla,
     HistoryEvent,

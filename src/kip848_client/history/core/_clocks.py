@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from kip848_client.history._event import HistoryEvent
+from kip848_client.history.core._event import HistoryEvent
 
 __all__ = ["offsets_of_clocks", "on_one_clock"]
 

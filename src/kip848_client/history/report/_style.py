@@ -12,7 +12,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from kip848_client.report._views import GroupView, clock_text, duration_text
+from kip848_client.history.report._views import GroupView, clock_text, duration_text
 
 __all__ = [
     "BLUE",

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.history._event import HistoryEvent
-from kip848_client.history._ownership import with_own_events
+from kip848_client.history.core._event import HistoryEvent
+from kip848_client.history.core._ownership import with_own_events
 
 __all__ = ["RebalanceDuration", "rebalance_duration"]
 

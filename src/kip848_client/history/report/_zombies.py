@@ -7,8 +7,8 @@ from typing import Final
 
 from matplotlib.figure import Figure
 
-from kip848_client.report._style import GREY, RED, figure, message, seconds, time_axis
-from kip848_client.report._views import GroupView, short
+from kip848_client.history.report._style import GREY, RED, figure, message, seconds, time_axis
+from kip848_client.history.report._views import GroupView, short
 
 __all__ = ["zombies_picture"]
 

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.history._event import HistoryEvent
-from kip848_client.history._ownership import Tenure, tenures
+from kip848_client.history.core._event import HistoryEvent
+from kip848_client.history.core._ownership import Tenure, tenures
 
 __all__ = ["ZombieCommit", "zombie_commits"]
 

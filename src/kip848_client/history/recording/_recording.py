@@ -11,9 +11,9 @@ from typing import Any, Final, Self
 
 from kip848_client.consumer import Consumer
 from kip848_client.errors import LocalProtocolError
-from kip848_client.history import HistoryEvent, Role
-from kip848_client.recording._members import Who, event_of
-from kip848_client.recording._sinks import LOSSES, HistoryFile, Sink, Stamp
+from kip848_client.history.core import HistoryEvent, Role
+from kip848_client.history.core._members import Who, event_of
+from kip848_client.history.recording._sinks import LOSSES, HistoryFile, Sink, Stamp
 
 __all__ = ["Recording", "recording"]
 

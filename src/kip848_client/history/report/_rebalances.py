@@ -6,8 +6,8 @@ from typing import Final
 
 from matplotlib.figure import Figure
 
-from kip848_client.report._style import BLUE, GREY, figure, message, seconds, time_axis
-from kip848_client.report._views import GroupView, duration_text
+from kip848_client.history.report._style import BLUE, GREY, figure, message, seconds, time_axis
+from kip848_client.history.report._views import GroupView, duration_text
 
 __all__ = ["rebalances_picture"]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.history._event import HistoryEvent
+from kip848_client.history.core._event import HistoryEvent
 
 __all__ = ["Tenure", "tenures", "with_own_events"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.history._schema import COORDINATOR, SCHEMA
+from kip848_client.history.core._schema import COORDINATOR, SCHEMA
 
 __all__ = ["HistoryEvent"]
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from kip848_client.core.extras import installation
 from kip848_client.errors import ConfigError
-from kip848_client.history import Tables
-from kip848_client.recording import Record
-from kip848_client.report._page import page_of
-from kip848_client.report._views import GroupView, views_of
+from kip848_client.history.core import Tables
+from kip848_client.history.recording import Record
+from kip848_client.history.report._page import page_of
+from kip848_client.history.report._views import GroupView, views_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,11 +34,11 @@ _GROUPS: Final = 20
 def pictures_of(view: GroupView) -> dict[str, Figure]:
     """The pictures of a group, by name. Raises ``ConfigError`` without matplotlib."""
     _need_matplotlib()
-    from kip848_client.report._heartbeats import heartbeats_picture
-    from kip848_client.report._ownership import ownership_picture
-    from kip848_client.report._rebalances import rebalances_picture
-    from kip848_client.report._style import styled
-    from kip848_client.report._zombies import zombies_picture
+    from kip848_client.history.report._heartbeats import heartbeats_picture
+    from kip848_client.history.report._ownership import ownership_picture
+    from kip848_client.history.report._rebalances import rebalances_picture
+    from kip848_client.history.report._style import styled
+    from kip848_client.history.report._zombies import zombies_picture
 
     with styled():
         return {
@@ -51,7 +51,7 @@ def pictures_of(view: GroupView) -> dict[str, Figure]:
 
 def _need_matplotlib() -> None:
     try:
-        importlib.import_module("kip848_client.report._style")
+        importlib.import_module("kip848_client.history.report._style")
     except ImportError as err:
         if err.name is None or not err.name.startswith("matplotlib"):
             raise
@@ -76,7 +76,7 @@ def write_pictures(folder: str | os.PathLike[str], tables: Tables) -> list[Path]
     """Write the pictures of all groups as PNG; returns their paths. Where there are several
     groups, names begin with the group's. Raises ``ConfigError``."""
     _need_matplotlib()
-    from kip848_client.report._style import message, styled
+    from kip848_client.history.report._style import message, styled
 
     views = views_of(tables)
     written: list[Path] = []
@@ -108,7 +108,7 @@ def _prefix(views: Sequence[GroupView], number: int) -> str:
 
 def _svg(picture: Figure) -> str:
     """The element ``svg``, which scales with the page."""
-    from kip848_client.report._style import styled
+    from kip848_client.history.report._style import styled
 
     text = io.StringIO()
     with styled():

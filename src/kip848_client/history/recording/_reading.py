@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from kip848_client.errors import ConfigError
-from kip848_client.history import LINE_BYTES_MAX, BadLine, HistoryEvent, parse_line
+from kip848_client.history.core import LINE_BYTES_MAX, BadLine, HistoryEvent, parse_line
 
 __all__ = ["Complaint", "Record", "read_files"]
 
@@ -78,7 +78,7 @@ def _read(path: Path, record: Record) -> None:
     if first is not None and len(record.events) == before:
         raise ConfigError(
             f"{path} has no event of a group's history; line {first.line}: {first.why}. Such files "
-            "are written by kip848_client.recording, kip848 mock --events and kip848 demo --events."
+            "are written by kip848_client.history.recording, kip848 mock --events and kip848 demo --events."
         )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from kip848_client.history._event import HistoryEvent
-from kip848_client.history._ownership import Member, with_own_events
+from kip848_client.history.core._event import HistoryEvent
+from kip848_client.history.core._ownership import Member, with_own_events
 
 __all__ = ["HeartbeatSla", "heartbeat_sla"]
 

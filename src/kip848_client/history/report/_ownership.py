@@ -12,8 +12,8 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from kip848_client.history import Tenure
-from kip848_client.report._style import (
+from kip848_client.history.core import Tenure
+from kip848_client.history.report._style import (
     GREY,
     MEMBERS,
     QUIET,
@@ -26,7 +26,7 @@ from kip848_client.report._style import (
     seconds,
     time_axis,
 )
-from kip848_client.report._views import GroupView, short
+from kip848_client.history.report._views import GroupView, short
 
 __all__ = ["ownership_picture"]
 

@@ -9,8 +9,8 @@ from operator import attrgetter
 from typing import Any, Final, cast
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.history._event import HistoryEvent
-from kip848_client.history._schema import FIELDS, SCHEMA, Field, Role
+from kip848_client.history.core._event import HistoryEvent
+from kip848_client.history.core._schema import FIELDS, SCHEMA, Field, Role
 
 __all__ = ["LINE_BYTES_MAX", "BadLine", "line_of", "parse_line"]
 

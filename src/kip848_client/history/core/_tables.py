@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.history._clocks import offsets_of_clocks, on_one_clock
-from kip848_client.history._downtime import PartitionDowntime, partition_downtime
-from kip848_client.history._event import HistoryEvent
-from kip848_client.history._heartbeats import HeartbeatSla, heartbeat_sla
-from kip848_client.history._ownership import Tenure, tenures
-from kip848_client.history._rebalances import RebalanceDuration, rebalance_duration
-from kip848_client.history._zombies import ZombieCommit, zombie_commits
+from kip848_client.history.core._clocks import offsets_of_clocks, on_one_clock
+from kip848_client.history.core._downtime import PartitionDowntime, partition_downtime
+from kip848_client.history.core._event import HistoryEvent
+from kip848_client.history.core._heartbeats import HeartbeatSla, heartbeat_sla
+from kip848_client.history.core._ownership import Tenure, tenures
+from kip848_client.history.core._rebalances import RebalanceDuration, rebalance_duration
+from kip848_client.history.core._zombies import ZombieCommit, zombie_commits
 
 __all__ = ["SLA_MS", "Tables", "tables_of"]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from kip848_client.history import Tables
-from kip848_client.recording import Record
-from kip848_client.report._views import GroupView, duration_text, short
+from kip848_client.history.core import Tables
+from kip848_client.history.recording import Record
+from kip848_client.history.report._views import GroupView, duration_text, short
 
 __all__ = ["Figure", "Finding", "figures_of", "findings_of", "notes_of", "scope_of"]
 

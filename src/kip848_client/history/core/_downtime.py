@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import NamedTuple
 
-from kip848_client.history._ownership import Tenure
+from kip848_client.history.core._ownership import Tenure
 
 __all__ = ["Gap", "PartitionDowntime", "gaps_of", "partition_downtime"]
 

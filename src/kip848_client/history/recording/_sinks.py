@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from kip848_client.errors import Kip848Error
-from kip848_client.history import HistoryEvent, line_of
+from kip848_client.history.core import HistoryEvent, line_of
 from kip848_client.producer import Producer
 
 __all__ = ["HistoryFile", "HistoryTopic", "Sink", "Stamp"]

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from kip848_client.report._style import (
+from kip848_client.history.report._style import (
     BLUE,
     GREY,
     INK,
@@ -20,7 +20,7 @@ from kip848_client.report._style import (
     seconds,
     time_axis,
 )
-from kip848_client.report._views import GroupView, duration_text
+from kip848_client.history.report._views import GroupView, duration_text
 
 __all__ = ["heartbeats_picture"]
 
