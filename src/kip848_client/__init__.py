@@ -58,9 +58,9 @@ if TYPE_CHECKING:
         RecordBatchView,
     )
     from kip848_client.core.member import LeaveMode, MemberState
-    from kip848_client.exactly_once._processor import ExactlyOnceProcessor, ProducerRecord
     from kip848_client.observe.core.metrics import Metrics
     from kip848_client.observe.core.watching import ConsumerHealth, MembershipEvent
+    from kip848_client.processor._processor import ExactlyOnceProcessor, ProducerRecord
     from kip848_client.producer import Producer, RecordMetadata, Transaction
 
 __all__ = [
@@ -125,7 +125,7 @@ _LAZY: Final = {
     "ConsumerConfig": "kip848_client.config",
     "ConsumerHealth": "kip848_client.observe.core.watching",
     "EventStream": "kip848_client.consumer",
-    "ExactlyOnceProcessor": "kip848_client.exactly_once._processor",
+    "ExactlyOnceProcessor": "kip848_client.processor._processor",
     "GroupMetadata": "kip848_client.consumer",
     "LeaveMode": "kip848_client.core.member",
     "MemberState": "kip848_client.core.member",
@@ -137,7 +137,7 @@ _LAZY: Final = {
     "RebalanceListener": "kip848_client.consumer",
     "Producer": "kip848_client.producer",
     "ProducerConfig": "kip848_client.config",
-    "ProducerRecord": "kip848_client.exactly_once._processor",
+    "ProducerRecord": "kip848_client.processor._processor",
     "Record": "kip848_client.consumer",
     "RecordBatchView": "kip848_client.consumer",
     "RecordMetadata": "kip848_client.producer",

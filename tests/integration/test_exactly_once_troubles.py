@@ -24,7 +24,7 @@ from kip848_client import (
     TransactionAborted,
 )
 from kip848_client.core.wire import api_named
-from kip848_client.exactly_once import ProcessorCore
+from kip848_client.processor.core import ProcessorCore
 from mock_coordinator import options
 from mock_coordinator.core.profiles import profile_named
 from tests.integration.cluster import Cluster, eventually

@@ -12,8 +12,8 @@ import pytest
 
 from kip848_client.core.produce._transaction import Transactions
 from kip848_client.core.types import TopicId
-from kip848_client.exactly_once._core import ProcessorCore
-from kip848_client.exactly_once._progress import Progress
+from kip848_client.processor.core._core import ProcessorCore
+from kip848_client.processor.core._progress import Progress
 from mock_coordinator.core.groups.records.state_records import (
     CurrentAssignment,
     CurrentMemberAssignment,

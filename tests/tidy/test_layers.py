@@ -272,7 +272,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "kip848_client.exactly_once",
+        "kip848_client.processor.core",
         (
             *GROUND,
             "kip848_client.core.ports",

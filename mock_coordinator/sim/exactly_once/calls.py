@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.exactly_once import (
+from kip848_client.processor.core import (
     Cut,
     Event,
     Failed,

@@ -18,7 +18,7 @@ from kip848_client.core.offsets import OffsetTracker
 from kip848_client.core.produce import Group, OffsetToCommit
 from kip848_client.core.types import TopicIdPartition, TopicPartition
 from kip848_client.errors import CallbackError, CommitFailed, Kip848Error, NotAssigned
-from kip848_client.exactly_once import Portion
+from kip848_client.processor.core import Portion
 from mock_coordinator.sim.exactly_once.context import ProcessContext
 from mock_coordinator.sim.group_requests import Sender
 from mock_coordinator.sim.holding import Holding

@@ -9,7 +9,7 @@ from typing import Final
 
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
-from kip848_client.exactly_once import (
+from kip848_client.processor.core import (
     Abort,
     Begin,
     Command,

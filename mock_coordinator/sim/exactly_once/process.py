@@ -14,7 +14,7 @@ from kip848_client.core.produce import CloseRequested, ProduceSettings, StartReq
 from kip848_client.core.produce import Command as ProducerCommand
 from kip848_client.core.types import GroupId, MemberId, TopicIdPartition
 from kip848_client.errors import CommitInDoubt, Kip848Error, ProducerFenced
-from kip848_client.exactly_once import StopRequested
+from kip848_client.processor.core import StopRequested
 from mock_coordinator.sim.context import wires_of
 from mock_coordinator.sim.exactly_once.calls import FunctionRaised
 from mock_coordinator.sim.exactly_once.consuming import Consuming

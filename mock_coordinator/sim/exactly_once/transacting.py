@@ -25,7 +25,7 @@ from kip848_client.errors import (
     Kip848Error,
     ProducerFailed,
 )
-from kip848_client.exactly_once import Abort, Begin, Commit, Done, Event, Failed, SendOffsets
+from kip848_client.processor.core import Abort, Begin, Commit, Done, Event, Failed, SendOffsets
 from mock_coordinator.sim.exactly_once.calls import Sent
 from mock_coordinator.sim.exactly_once.consuming import Consuming
 from mock_coordinator.sim.exactly_once.context import ProcessContext

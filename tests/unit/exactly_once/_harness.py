@@ -7,10 +7,10 @@ from typing import TypeVar
 from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import BrokerError, CommitFailed, TransactionAborted, broker_error
-from kip848_client.exactly_once import _commands as do
-from kip848_client.exactly_once import _events as ev
-from kip848_client.exactly_once._core import ProcessorCore
-from kip848_client.exactly_once._model import Portion, ProcessorSettings, State
+from kip848_client.processor.core import _commands as do
+from kip848_client.processor.core import _events as ev
+from kip848_client.processor.core._core import ProcessorCore
+from kip848_client.processor.core._model import Portion, ProcessorSettings, State
 
 __all__ = ["P0", "P1", "Harness", "aborted_by", "portion", "refused"]
 

@@ -13,9 +13,9 @@ from kip848_client.errors import (
     RecordUnreadable,
     TransactionAborted,
 )
-from kip848_client.exactly_once import _commands as do
-from kip848_client.exactly_once import _events as ev
-from kip848_client.exactly_once._model import ProcessorSettings, State
+from kip848_client.processor.core import _commands as do
+from kip848_client.processor.core import _events as ev
+from kip848_client.processor.core._model import ProcessorSettings, State
 from kip848_client.records import RecordsDamaged
 from tests.unit.exactly_once._harness import P0, Harness, aborted_by, portion, refused
 

@@ -6,10 +6,10 @@ import pytest
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import CommitFailed, TransactionAborted, TransactionTimedOut
-from kip848_client.exactly_once import _commands as do
-from kip848_client.exactly_once import _events as ev
-from kip848_client.exactly_once._model import ProcessorSettings
-from kip848_client.exactly_once._overruns import ALONE_MAX
+from kip848_client.processor.core import _commands as do
+from kip848_client.processor.core import _events as ev
+from kip848_client.processor.core._model import ProcessorSettings
+from kip848_client.processor.core._overruns import ALONE_MAX
 from tests.unit.exactly_once._harness import P0, P1, Harness, aborted_by, portion, refused
 
 _TIMED_OUT = TransactionTimedOut("ended", cause=refused(ErrorCode.INVALID_PRODUCER_EPOCH))

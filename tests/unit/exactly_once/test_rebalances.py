@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import CallbackError, CommitInDoubt
-from kip848_client.exactly_once import _commands as do
-from kip848_client.exactly_once import _events as ev
-from kip848_client.exactly_once._model import ProcessorSettings, State
+from kip848_client.processor.core import _commands as do
+from kip848_client.processor.core import _events as ev
+from kip848_client.processor.core._model import ProcessorSettings, State
 from tests.unit.exactly_once._harness import P0, P1, Harness, aborted_by, portion
 
 

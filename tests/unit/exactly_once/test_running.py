@@ -10,10 +10,10 @@ import pytest
 
 from kip848_client import Consumer, Producer, ProducerRecord, Record
 from kip848_client.core.types import TopicPartition
-from kip848_client.exactly_once._core import ProcessorCore
-from kip848_client.exactly_once._model import ProcessorSettings
-from kip848_client.exactly_once._running import Running
-from kip848_client.exactly_once._working import Working
+from kip848_client.processor._running import Running
+from kip848_client.processor._working import Working
+from kip848_client.processor.core._core import ProcessorCore
+from kip848_client.processor.core._model import ProcessorSettings
 from kip848_client.runtime.clock import LoopClock
 from tests.support.late_tasks import LateTasks, begin_late
 from tests.unit.waiting import some_rounds, until

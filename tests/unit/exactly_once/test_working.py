@@ -15,12 +15,12 @@ import pytest
 from kip848_client import ConfigError, Kip848Error, Producer, ProducerRecord, Record
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ProducerFenced, RecordTooLarge
-from kip848_client.exactly_once import _commands as do
-from kip848_client.exactly_once import _events as ev
-from kip848_client.exactly_once._dead_letters import dead_letter_headers
-from kip848_client.exactly_once._records import outputs_of
-from kip848_client.exactly_once._verdicts import Verdict, verdict
-from kip848_client.exactly_once._working import Rows, Working
+from kip848_client.processor._dead_letters import dead_letter_headers
+from kip848_client.processor._working import Rows, Working
+from kip848_client.processor.core import _commands as do
+from kip848_client.processor.core import _events as ev
+from kip848_client.processor.core._records import outputs_of
+from kip848_client.processor.core._verdicts import Verdict, verdict
 
 pytestmark = pytest.mark.asyncio
 

@@ -40,13 +40,13 @@ from kip848_client.errors import (
     RecordUnreadable,
     TransportError,
 )
-from kip848_client.exactly_once import _commands as do
-from kip848_client.exactly_once import _events as ev
-from kip848_client.exactly_once._model import Portion, ProcessorSettings, State
-from kip848_client.exactly_once._overruns import Overruns
-from kip848_client.exactly_once._progress import Progress
-from kip848_client.exactly_once._unsendable import Unsendable
-from kip848_client.exactly_once._verdicts import (
+from kip848_client.processor.core import _commands as do
+from kip848_client.processor.core import _events as ev
+from kip848_client.processor.core._model import Portion, ProcessorSettings, State
+from kip848_client.processor.core._overruns import Overruns
+from kip848_client.processor.core._progress import Progress
+from kip848_client.processor.core._unsendable import Unsendable
+from kip848_client.processor.core._verdicts import (
     Verdict,
     is_of_the_record,
     is_one_record,

@@ -16,11 +16,11 @@ from itertools import takewhile
 from typing import Any, Final
 
 from kip848_client.errors import BrokerError, ConfigError, LocalProtocolError
-from kip848_client.exactly_once import _commands as do
-from kip848_client.exactly_once import _events as ev
-from kip848_client.exactly_once._dead_letters import dead_letter_headers
-from kip848_client.exactly_once._records import ProducerRecord, outputs_of
-from kip848_client.exactly_once._verdicts import Verdict, is_of_the_record, verdict
+from kip848_client.processor._dead_letters import dead_letter_headers
+from kip848_client.processor.core import _commands as do
+from kip848_client.processor.core import _events as ev
+from kip848_client.processor.core._records import ProducerRecord, outputs_of
+from kip848_client.processor.core._verdicts import Verdict, is_of_the_record, verdict
 from kip848_client.producer import Producer
 from kip848_client.records import Record
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.exactly_once._model import Portion
+from kip848_client.processor.core._model import Portion
 
 __all__ = ["Unsendable", "UnsendableRun"]
 

@@ -19,7 +19,7 @@ from typing import Final
 from kip848_client.core.partition_names import listed
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import TransactionTimedOut
-from kip848_client.exactly_once._model import Portion
+from kip848_client.processor.core._model import Portion
 
 __all__ = ["ALONE_MAX", "Overruns"]
 

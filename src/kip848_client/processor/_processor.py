@@ -11,12 +11,12 @@ from typing import Any, Final, Generic, Literal, Self, TypeVar, overload
 from kip848_client.consumer import Consumer
 from kip848_client.core.shown import repr_at_any_time, shown
 from kip848_client.errors import ConfigError, Kip848Error, LocalProtocolError
-from kip848_client.exactly_once._core import ProcessorCore
-from kip848_client.exactly_once._model import ProcessorSettings
-from kip848_client.exactly_once._records import Outputs, ProducerRecord
-from kip848_client.exactly_once._running import Running
-from kip848_client.exactly_once._working import Function, Working
 from kip848_client.observe.core.watching import ConsumerHealth
+from kip848_client.processor._running import Running
+from kip848_client.processor._working import Function, Working
+from kip848_client.processor.core._core import ProcessorCore
+from kip848_client.processor.core._model import ProcessorSettings
+from kip848_client.processor.core._records import Outputs, ProducerRecord
 from kip848_client.producer import Producer
 from kip848_client.records import Record
 from kip848_client.runtime._backoff import jittered

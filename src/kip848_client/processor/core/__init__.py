@@ -8,7 +8,7 @@ performs the commands in ``_running``: the simulation has the core without them.
 
 from __future__ import annotations
 
-from kip848_client.exactly_once._commands import (
+from kip848_client.processor.core._commands import (
     Abort,
     Begin,
     Command,
@@ -24,8 +24,8 @@ from kip848_client.exactly_once._commands import (
     SendDeadLetters,
     SendOffsets,
 )
-from kip848_client.exactly_once._core import ProcessorCore
-from kip848_client.exactly_once._events import (
+from kip848_client.processor.core._core import ProcessorCore
+from kip848_client.processor.core._events import (
     Done,
     Event,
     Failed,
@@ -41,7 +41,7 @@ from kip848_client.exactly_once._events import (
     TimerFired,
     WaitEnded,
 )
-from kip848_client.exactly_once._model import Portion, ProcessorSettings, State
+from kip848_client.processor.core._model import Portion, ProcessorSettings, State
 
 __all__ = [
     "Abort",

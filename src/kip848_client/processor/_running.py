@@ -18,12 +18,12 @@ from kip848_client.consumer import Consumer
 from kip848_client.core.ports import Clock
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConsumerClosed, Kip848Error, NotAssigned
-from kip848_client.exactly_once import _commands as do
-from kip848_client.exactly_once import _events as ev
-from kip848_client.exactly_once._core import ProcessorCore
-from kip848_client.exactly_once._dead_letters import unreadable_record
-from kip848_client.exactly_once._model import Portion
-from kip848_client.exactly_once._working import Rows, Working
+from kip848_client.processor._dead_letters import unreadable_record
+from kip848_client.processor._working import Rows, Working
+from kip848_client.processor.core import _commands as do
+from kip848_client.processor.core import _events as ev
+from kip848_client.processor.core._core import ProcessorCore
+from kip848_client.processor.core._model import Portion
 from kip848_client.producer import Producer
 from kip848_client.runtime._home import Home
 from kip848_client.runtime._stepping import Stepping

@@ -1,0 +1,1 @@
+"""Exactly-once processing: consume, call a function, and produce in one transaction."""
