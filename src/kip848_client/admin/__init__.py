@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kip848_client.admin._admin import Admin
 from kip848_client.admin._dates import parse_datetime_ms
-from kip848_client.admin._model import (
+from kip848_client.admin.core._model import (
     GROUP_STATES,
     GROUP_TYPES,
     AssignorMessage,
@@ -26,9 +26,9 @@ from kip848_client.admin._model import (
     WorkerItem,
     WorkerState,
 )
-from kip848_client.admin._movements import Movement, MovementState, movements
-from kip848_client.admin._offset_wire import EARLIEST, LATEST
-from kip848_client.admin._reset import (
+from kip848_client.admin.core._movements import Movement, MovementState, movements
+from kip848_client.admin.core._offset_wire import EARLIEST, LATEST
+from kip848_client.admin.core._reset import (
     ByDuration,
     OffsetReset,
     ShiftBy,

@@ -11,7 +11,7 @@ from typing import Final, Self, Unpack
 
 from kip848_client.admin import _arguments, _groups, _offsets, _topics
 from kip848_client.admin._asking import Asking
-from kip848_client.admin._model import (
+from kip848_client.admin.core._model import (
     GROUP_STATES,
     GROUP_TYPES,
     CommittedOffset,
@@ -23,7 +23,7 @@ from kip848_client.admin._model import (
     TopicDescription,
     TopicListing,
 )
-from kip848_client.admin._reset import OffsetReset
+from kip848_client.admin.core._reset import OffsetReset
 from kip848_client.config import AdminConfig, AdminSettings
 from kip848_client.core.ports import Clock
 from kip848_client.core.shown import repr_at_any_time

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, get_args
 
-from kip848_client.admin._model import CommittedOffset, NewTopic
-from kip848_client.admin._offset_wire import EARLIEST, LATEST
-from kip848_client.admin._reset import (
+from kip848_client.admin.core._model import CommittedOffset, NewTopic
+from kip848_client.admin.core._offset_wire import EARLIEST, LATEST
+from kip848_client.admin.core._reset import (
     ByDuration,
     OffsetReset,
     ShiftBy,

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from kip848_client.admin._failures import named
-from kip848_client.admin._model import Node
-from kip848_client.admin._rounds import ANYONE, OutOfTime, Refusal, Rounds
+from kip848_client.admin.core._model import Node
+from kip848_client.admin.core._rounds import ANYONE, OutOfTime, Refusal, Rounds
 from kip848_client.core.ports import ANY_VERSION, Clock, NotSent, VersionLimits
 from kip848_client.core.types import TopicPartition, Wait
 from kip848_client.core.wire.messages.find_coordinator import (

@@ -6,17 +6,17 @@ import contextlib
 from collections.abc import Mapping
 
 from kip848_client.admin._asking import Asking
-from kip848_client.admin._connect_wire import connect_groups
 from kip848_client.admin._failures import all_of
-from kip848_client.admin._group_wire import (
+from kip848_client.admin.core._connect_wire import connect_groups
+from kip848_client.admin.core._group_wire import (
     OF_ANOTHER_TYPE,
     classic_groups,
     consumer_groups,
     deleted_groups,
     listed_groups,
 )
-from kip848_client.admin._model import GroupDescription, GroupListing
-from kip848_client.admin._rounds import Refusal
+from kip848_client.admin.core._model import GroupDescription, GroupListing
+from kip848_client.admin.core._rounds import Refusal
 from kip848_client.core.wire.messages.connect_group import ConnectGroupDescribeRequest
 from kip848_client.core.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kip848_client.core.wire.messages.groups import (

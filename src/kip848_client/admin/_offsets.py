@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from kip848_client.admin import _offset_wire as wire
 from kip848_client.admin._asking import Asking
 from kip848_client.admin._failures import all_of
 from kip848_client.admin._groups import describe_groups
-from kip848_client.admin._model import CommittedOffset, ListedOffset
-from kip848_client.admin._reset import (
+from kip848_client.admin.core import _offset_wire as wire
+from kip848_client.admin.core._model import CommittedOffset, ListedOffset
+from kip848_client.admin.core._reset import (
     KnownOffsets,
     OffsetReset,
     ToPlan,
     new_offsets,
     time_wanted_ms,
 )
-from kip848_client.admin._rounds import LATER, LOOK_UP_AGAIN, Refusal
+from kip848_client.admin.core._rounds import LATER, LOOK_UP_AGAIN, Refusal
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import (
     AdminFailed,

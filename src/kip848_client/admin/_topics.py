@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kip848_client.admin import _topic_wire as wire
 from kip848_client.admin._asking import Asking, Send
 from kip848_client.admin._failures import all_of
-from kip848_client.admin._model import ConfigEntry, NewTopic, TopicDescription, TopicListing
-from kip848_client.admin._rounds import Refusal
-from kip848_client.admin._topic_wire import GROUP, TOPIC
+from kip848_client.admin.core import _topic_wire as wire
+from kip848_client.admin.core._model import ConfigEntry, NewTopic, TopicDescription, TopicListing
+from kip848_client.admin.core._rounds import Refusal
+from kip848_client.admin.core._topic_wire import GROUP, TOPIC
 from kip848_client.core.types import format_topic_id
 from kip848_client.core.wire.messages.topic_partitions import DescribeTopicPartitionsResponse
 from kip848_client.error_codes import ErrorCode

@@ -14,7 +14,7 @@ from typing import Final
 from kip848_client.admin._admin import Admin
 from kip848_client.admin._asking import TRANSACTION_KEY
 from kip848_client.admin._failures import all_of
-from kip848_client.admin._rounds import Refusal
+from kip848_client.admin.core._rounds import Refusal
 from kip848_client.core.wire.messages.transaction_admin import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponseTransactionState,

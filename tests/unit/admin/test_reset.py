@@ -19,7 +19,7 @@ from kip848_client.admin import (
     parse_plan,
     written_plan,
 )
-from kip848_client.admin._reset import KnownOffsets, new_offsets, time_wanted_ms
+from kip848_client.admin.core._reset import KnownOffsets, new_offsets, time_wanted_ms
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 KNOWN = KnownOffsets(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kip848_client.admin._failures import all_of
-from kip848_client.admin._rounds import OutOfTime, Rounds, refusal
+from kip848_client.admin.core._rounds import OutOfTime, Rounds, refusal
 from kip848_client.core.ports import ConnectionBroken, NotSent
 from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode

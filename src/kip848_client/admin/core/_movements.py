@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kip848_client.admin._model import GroupDescription, MemberDescription, WorkerItem
+from kip848_client.admin.core._model import GroupDescription, MemberDescription, WorkerItem
 from kip848_client.core.types import TopicPartition
 
 __all__ = ["Movement", "MovementState", "movements"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from kip848_client.admin._connect_wire import classic_workers
-from kip848_client.admin._model import (
+from kip848_client.admin.core._connect_wire import classic_workers
+from kip848_client.admin.core._model import (
     GROUP_TYPES,
     AssignorMessage,
     GroupDescription,
@@ -14,7 +14,7 @@ from kip848_client.admin._model import (
     MemberDescription,
     Node,
 )
-from kip848_client.admin._rounds import Refusal, refusal_if_any
+from kip848_client.admin.core._rounds import Refusal, refusal_if_any
 from kip848_client.core.connect import PROTOCOL_TYPE
 from kip848_client.core.types import TopicPartition
 from kip848_client.core.wire._codec import decode_at

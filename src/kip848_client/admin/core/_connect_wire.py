@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kip848_client.admin._model import (
+from kip848_client.admin.core._model import (
     AssignorMessage,
     ConnectDescription,
     GroupDescription,
@@ -19,7 +19,7 @@ from kip848_client.admin._model import (
     WorkerItem,
     WorkerState,
 )
-from kip848_client.admin._rounds import Refusal
+from kip848_client.admin.core._rounds import Refusal
 from kip848_client.core.connect import PROTOCOL_TYPE, Items, WorkerAssignment, WorkerMetadata
 from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupDescribeResponse,

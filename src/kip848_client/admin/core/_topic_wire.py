@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kip848_client.admin._model import (
+from kip848_client.admin.core._model import (
     ConfigEntry,
     ConfigSource,
     ConfigSynonym,
@@ -13,7 +13,7 @@ from kip848_client.admin._model import (
     PartitionDescription,
     TopicDescription,
 )
-from kip848_client.admin._rounds import Refusal, refusal_if_any
+from kip848_client.admin.core._rounds import Refusal, refusal_if_any
 from kip848_client.core.types import format_topic_id
 from kip848_client.core.wire.messages.configs import (
     DescribeConfigsRequest,
