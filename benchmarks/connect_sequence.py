@@ -16,19 +16,19 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 
 from benchmarks.timing import table
+from kip848_client.connect import (
+    AssignedItem,
+    Configuration,
+    ConnectorTasks,
+    InstallTarget,
+    SendSync,
+)
 from kip848_client.core.connect import (
     ConnectAssignor,
     ConnectProtocol,
     EagerAssignor,
     IncrementalCooperativeAssignor,
     SpreadAssignor,
-)
-from kip848_client.worker import (
-    AssignedItem,
-    Configuration,
-    ConnectorTasks,
-    InstallTarget,
-    SendSync,
 )
 from tests.unit.worker._classic_workers import ClassicWorker, ClassicWorkers
 from tests.unit.worker._workers import Worker, WorkerGroup

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from kip848_client.worker import AssignedItem, Worker
+from kip848_client.connect import AssignedItem, Worker
 from mock_coordinator import MockBroker
 
 CONNECTORS = {"orders": 2, "payments": 1}

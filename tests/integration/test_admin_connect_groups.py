@@ -12,6 +12,7 @@ import pytest
 
 from kip848_client import Admin, AdminFailed, Consumer, TopicPartition
 from kip848_client.admin import AssignorMessage, GroupDescription, WorkerState
+from kip848_client.connect import ConnectorTasks, Worker
 from kip848_client.core.client_assignors import (
     AssignorMetadata,
     GroupAssignment,
@@ -19,7 +20,6 @@ from kip848_client.core.client_assignors import (
     MemberAssignment,
 )
 from kip848_client.errors import GroupIdNotFound
-from kip848_client.worker import ConnectorTasks, Worker
 from mock_coordinator import MockBroker
 from tests.support.real_kafka import RealKafka
 

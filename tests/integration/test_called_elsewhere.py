@@ -24,8 +24,8 @@ from kip848_client import Admin, Consumer, ExactlyOnceProcessor, Producer, Topic
 from kip848_client.admin import NewTopic, ToEarliest
 from kip848_client.aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from kip848_client.aiokafka.structs import TopicPartition as TheirPartition
+from kip848_client.connect import Worker
 from kip848_client.errors import LocalProtocolError
-from kip848_client.worker import Worker
 from mock_coordinator.threaded import BrokerThread
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "event-loops.md"

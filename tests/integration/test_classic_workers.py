@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from kip848_client import Consumer
+from kip848_client.connect import AssignedItem, ConnectorTasks, Worker
 from kip848_client.core.connect import IncrementalCooperativeAssignor, SpreadAssignor
 from kip848_client.core.member import MemberState
 from kip848_client.core.wire.messages.list_offsets import (
@@ -23,7 +24,6 @@ from kip848_client.core.wire.messages.list_offsets import (
     ListOffsetsRequestListOffsetsTopic,
 )
 from kip848_client.errors import ConfigError, ProtocolUnsupported
-from kip848_client.worker import AssignedItem, ConnectorTasks, Worker
 from mock_coordinator import MockBroker
 from tests.support.connect_worker import JavaConnectWorker
 from tests.support.kafka_jars import connect_libs

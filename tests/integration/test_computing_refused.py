@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from kip848_client import Consumer
+from kip848_client.connect import AssignedItem, Worker
 from kip848_client.core.client_assignors import StickyAssignor
 from kip848_client.error_codes import ErrorCode
-from kip848_client.worker import AssignedItem, Worker
 from mock_coordinator import Fault, Match, MockBroker
 from mock_coordinator.core.faults import Refuse
 

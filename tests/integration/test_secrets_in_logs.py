@@ -12,8 +12,8 @@ import pytest
 
 from kip848_client import Admin, Consumer, Producer
 from kip848_client.aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from kip848_client.connect import Worker
 from kip848_client.errors import Kip848Error
-from kip848_client.worker import Worker
 from mock_coordinator import MockBroker
 from mock_coordinator.security import ListenerOptions, SecurityOptions
 from tests.support.secrets_shown import SECRET, shows, texts_of

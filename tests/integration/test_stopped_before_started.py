@@ -17,7 +17,7 @@ from kip848_client import (
     LocalProtocolError,
     Producer,
 )
-from kip848_client.worker import Worker
+from kip848_client.connect import Worker
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(20)]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kip848_client.connect import AssignedItem, ConnectorTasks, Worker
 from kip848_client.core.client_assignors import AssignorMetadata
 from kip848_client.core.connect import (
     AssignmentMetadata,
@@ -21,7 +22,6 @@ from kip848_client.core.connect import (
 )
 from kip848_client.core.member import MemberState
 from kip848_client.errors import ConfigError, LocalProtocolError, ProtocolUnsupported
-from kip848_client.worker import AssignedItem, ConnectorTasks, Worker
 from mock_coordinator import Fault, Match, MockBroker
 from mock_coordinator.core.faults import Drop, Moment
 

@@ -28,6 +28,7 @@ from kip848_client.config import (
     WorkerConfig,
     client_settings,
 )
+from kip848_client.connect import Worker
 from kip848_client.errors import ConfigError
 from kip848_client.runtime.client._parts import connection_options
 from kip848_client.runtime.net._connection import ConnectionOptions
@@ -36,7 +37,6 @@ from kip848_client.serialization import SerializationContext
 from kip848_client.spark._options import source_options
 from kip848_client.spark._sink_options import sink_options
 from kip848_client.spark.pipeline.config import config_from, load_config
-from kip848_client.worker import Worker
 from mock_coordinator import MockBroker
 from mock_coordinator.security import SecurityOptions
 from tests.support.secrets_shown import (

@@ -15,8 +15,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from kip848_client.connect.core import _classic_states as worker
 from kip848_client.core.member import _states as member
-from kip848_client.worker import _classic_states as worker
 
 __all__ = ["TABLES", "Table", "draw", "edges", "page"]
 

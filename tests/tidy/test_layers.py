@@ -57,7 +57,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "kip848_client.worker",
+        "kip848_client.connect",
         (
             *GROUND,
             "kip848_client.core.wire",

@@ -9,7 +9,7 @@ import pytest
 
 from kip848_client import Admin, ConfigError, Consumer, ExactlyOnceProcessor, Producer
 from kip848_client.aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from kip848_client.worker import Worker
+from kip848_client.connect import Worker
 
 CLIENTS: tuple[type[object], ...] = (
     Admin,

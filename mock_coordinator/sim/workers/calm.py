@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kip848_client.connect import AssignedItem
 from kip848_client.core.member import MemberState
-from kip848_client.worker import AssignedItem
 from mock_coordinator.sim.verdict import Stuck
 from mock_coordinator.sim.workers.configuration import Configured, items_in
 from mock_coordinator.sim.workers.context import WorkerContext

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kip848_client.connect import AssignedItem, Configuration, ConnectorTasks
 from kip848_client.core.connect import ITSELF
-from kip848_client.worker import AssignedItem, Configuration, ConnectorTasks
 from mock_coordinator.sim.workers.options import WorkerOptions
 from mock_coordinator.sim.world_context import WorldContext
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
+from kip848_client.connect import AssignedItem
 from kip848_client.core.connect import ITSELF
-from kip848_client.worker import AssignedItem
 from mock_coordinator.sim.invariants import Violation
 
 __all__ = ["GenerationsMixed", "Judge", "Runner", "RunsTwice", "Unread"]

@@ -12,28 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.core.connect import (
-    AssignorFailed,
-    IncrementalCooperativeAssignor,
-    RebalanceReason,
-    SpreadAssignor,
-    computed_target,
-)
-from kip848_client.core.member import (
-    Announce,
-    Event,
-    FindCoordinator,
-    ForgetCoordinator,
-    LeaveCompleted,
-    LeaveMode,
-    LeaveRequested,
-    MemberState,
-    Report,
-    SendHeartbeat,
-    TimerFired,
-)
-from kip848_client.core.types import MemberId
-from kip848_client.worker import (
+from kip848_client.connect import (
     AbandonComputation,
     AssignedItem,
     AssignorVersions,
@@ -55,6 +34,27 @@ from kip848_client.worker import (
     WorkerEvent,
     WorkerSettings,
 )
+from kip848_client.core.connect import (
+    AssignorFailed,
+    IncrementalCooperativeAssignor,
+    RebalanceReason,
+    SpreadAssignor,
+    computed_target,
+)
+from kip848_client.core.member import (
+    Announce,
+    Event,
+    FindCoordinator,
+    ForgetCoordinator,
+    LeaveCompleted,
+    LeaveMode,
+    LeaveRequested,
+    MemberState,
+    Report,
+    SendHeartbeat,
+    TimerFired,
+)
+from kip848_client.core.types import MemberId
 from mock_coordinator.sim.node_requests import Wires
 from mock_coordinator.sim.nodes import node_name
 from mock_coordinator.sim.stepping import Stepping

@@ -6,6 +6,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kip848_client.connect import (
+    ComputingLost,
+    InstallTarget,
+    PrepareTarget,
+    WorkerEvent,
+    heartbeat_outcome,
+    heartbeat_request,
+    install_outcome,
+    install_request,
+    prepare_outcome,
+    prepare_request,
+)
 from kip848_client.core.member import (
     CoordinatorFound,
     CoordinatorLookupFailed,
@@ -20,18 +32,6 @@ from kip848_client.core.member import (
 from kip848_client.core.types import GroupId, MemberId
 from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
 from kip848_client.error_codes import ErrorCode
-from kip848_client.worker import (
-    ComputingLost,
-    InstallTarget,
-    PrepareTarget,
-    WorkerEvent,
-    heartbeat_outcome,
-    heartbeat_request,
-    install_outcome,
-    install_request,
-    prepare_outcome,
-    prepare_request,
-)
 from mock_coordinator.sim.client_connection import Answer
 from mock_coordinator.sim.node_requests import NodeRequests, Wires
 from mock_coordinator.sim.probes import Probes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.connect import heartbeat_outcome as outcome_of_worker
 from kip848_client.core.group_wire.heartbeat import heartbeat_outcome as outcome_of_consumer
 from kip848_client.core.member import (
     AssignorNews,
@@ -21,7 +22,6 @@ from kip848_client.core.wire.messages.connect_group import (
 )
 from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from kip848_client.error_codes import ErrorCode
-from kip848_client.worker import heartbeat_outcome as outcome_of_worker
 from tests.unit.member._harness import MemberHarness, in_state
 
 COMPUTE = ErrorCode.COMPUTE_ASSIGNMENT

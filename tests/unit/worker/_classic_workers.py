@@ -7,21 +7,7 @@ import heapq
 import itertools
 from typing import Any, Final, TypeVar
 
-from kip848_client.core.connect import ITSELF, ConnectProtocol
-from kip848_client.core.member import (
-    CoordinatorFound,
-    CoordinatorLookupFailed,
-    Event,
-    FindCoordinator,
-    LeaveMode,
-    LeaveRequested,
-    LossReason,
-    MemberState,
-    Report,
-    TimerFired,
-)
-from kip848_client.core.types import GroupId
-from kip848_client.worker import (
+from kip848_client.connect import (
     VERSIONS,
     AssignedItem,
     ClassicRequest,
@@ -43,6 +29,20 @@ from kip848_client.worker import (
     classic_answer,
     classic_request,
 )
+from kip848_client.core.connect import ITSELF, ConnectProtocol
+from kip848_client.core.member import (
+    CoordinatorFound,
+    CoordinatorLookupFailed,
+    Event,
+    FindCoordinator,
+    LeaveMode,
+    LeaveRequested,
+    LossReason,
+    MemberState,
+    Report,
+    TimerFired,
+)
+from kip848_client.core.types import GroupId
 from mock_coordinator.core.groups import GroupCoordinator
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from tests.unit.mock_coordinator.groups._group_harness import GroupHarness

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
-from kip848_client.core.connect import ConnectAssignor, IncrementalCooperativeAssignor
-from kip848_client.worker import (
+from kip848_client.connect import (
     AssignorVersions,
     JoinRequested,
     StartItems,
     StopItems,
     WorkerSettings,
 )
+from kip848_client.core.connect import ConnectAssignor, IncrementalCooperativeAssignor
 from tests.unit.worker._classic_workers import ClassicWorkers
 from tests.unit.worker._workers import Worker
 

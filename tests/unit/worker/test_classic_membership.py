@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.core.connect import ConnectProtocol
-from kip848_client.core.member import Fenced, LeaveCompleted, MemberState
-from kip848_client.core.wire.messages.classic_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-)
-from kip848_client.errors import LocalProtocolError
-from kip848_client.worker import (
+from kip848_client.connect import (
     Configuration,
     ConfigurationRead,
     ConnectorTasks,
@@ -27,6 +20,13 @@ from kip848_client.worker import (
     StartItems,
     StopItems,
 )
+from kip848_client.core.connect import ConnectProtocol
+from kip848_client.core.member import Fenced, LeaveCompleted, MemberState
+from kip848_client.core.wire.messages.classic_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+)
+from kip848_client.errors import LocalProtocolError
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from tests.unit.worker._classic_workers import ClassicWorkers, connector, task
 

@@ -7,13 +7,13 @@ import random
 
 import pytest
 
-from kip848_client.core.member import MemberState
-from kip848_client.worker import (
+from kip848_client.connect import (
     Configuration,
     ConfigurationRead,
     ConnectorTasks,
     RebalanceRequested,
 )
+from kip848_client.core.member import MemberState
 from tests.unit.worker._classic_workers import ClassicWorker, ClassicWorkers
 
 QUIET_MS = 400_000

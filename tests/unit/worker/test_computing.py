@@ -8,6 +8,18 @@ from typing import Any
 
 import pytest
 
+from kip848_client.connect import (
+    AssignorVersions,
+    ComputeTarget,
+    Configuration,
+    ConfigurationRead,
+    ConnectorTasks,
+    InstallTarget,
+    ReadConfiguration,
+    RebalanceRequested,
+    StopItems,
+    TellAssignors,
+)
 from kip848_client.core.connect import (
     AssignmentMetadata,
     AssignorMetadata,
@@ -20,18 +32,6 @@ from kip848_client.core.connect import (
     WorkerGroup,
 )
 from kip848_client.core.member import Fenced, MemberState
-from kip848_client.worker import (
-    AssignorVersions,
-    ComputeTarget,
-    Configuration,
-    ConfigurationRead,
-    ConnectorTasks,
-    InstallTarget,
-    ReadConfiguration,
-    RebalanceRequested,
-    StopItems,
-    TellAssignors,
-)
 from tests.unit.worker import _workers
 from tests.unit.worker._workers import connector, task
 

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import pytest
 
+from kip848_client.connect import AssignedItem, ItemsStarted, ItemsStopped, StartItems, StopItems
+from kip848_client.connect._driving import Driving, Requests
+from kip848_client.connect.core._core import Output, WorkerCore
+from kip848_client.connect.core._events import WorkerEvent
 from kip848_client.core.member import Event
 from kip848_client.runtime.clock import LoopClock
-from kip848_client.worker import AssignedItem, ItemsStarted, ItemsStopped, StartItems, StopItems
-from kip848_client.worker._core import Output, WorkerCore
-from kip848_client.worker._driving import Driving, Requests
-from kip848_client.worker._events import WorkerEvent
 from tests.support.late_tasks import LateTasks
 from tests.unit.waiting import until
 

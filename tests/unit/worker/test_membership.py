@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.core.connect import RebalanceReason
-from kip848_client.core.member import Fenced, MemberState
-from kip848_client.core.types import MemberId
-from kip848_client.worker import (
+from kip848_client.connect import (
     Configuration,
     ConfigurationRead,
     ConnectorTasks,
@@ -13,7 +10,10 @@ from kip848_client.worker import (
     RebalanceRequested,
     StopItems,
 )
-from kip848_client.worker._scheduled import ScheduledRebalance
+from kip848_client.connect.core._scheduled import ScheduledRebalance
+from kip848_client.core.connect import RebalanceReason
+from kip848_client.core.member import Fenced, MemberState
+from kip848_client.core.types import MemberId
 from tests.unit.worker._workers import LATENCY_MS, STOP_MS, WorkerGroup, connector, task
 
 A, A0, A1, B, B0 = connector("a"), task("a", 0), task("a", 1), connector("b"), task("b", 0)

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.core.connect import ITSELF, ConnectProtocol, EagerAssignor, RebalanceReason
-from kip848_client.worker import (
+from kip848_client.connect import (
     AssignedItem,
     Configuration,
     ConnectorTasks,
     RebalanceRequested,
 )
+from kip848_client.core.connect import ITSELF, ConnectProtocol, EagerAssignor, RebalanceReason
 from tests.unit.worker._mixed_workers import MixedWorkers
 
 CONFIGURED = Configuration(3, {"a": ConnectorTasks(6, 2), "b": ConnectorTasks(3, 1)})

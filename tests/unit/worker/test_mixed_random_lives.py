@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from kip848_client.core.member import MemberState
-from kip848_client.worker import (
+from kip848_client.connect import (
     Configuration,
     ConfigurationRead,
     ConnectorTasks,
     RebalanceRequested,
 )
+from kip848_client.core.member import MemberState
 from tests.unit.worker._mixed_workers import MixedWorkers
 
 QUIET_MS = 400_000

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kip848_client.worker import WorkerSettings, _partitions
-from kip848_client.worker._computing import Computing
-from kip848_client.worker._core import WorkerCore
-from kip848_client.worker._reasons import Offer
-from kip848_client.worker._scheduled import ScheduledRebalance
+from kip848_client.connect import WorkerSettings
+from kip848_client.connect.core import _partitions
+from kip848_client.connect.core._computing import Computing
+from kip848_client.connect.core._core import WorkerCore
+from kip848_client.connect.core._reasons import Offer
+from kip848_client.connect.core._scheduled import ScheduledRebalance
 from tests.support.planting import Plant, plant
 from tests.unit.worker import test_computing as computing
 from tests.unit.worker import test_membership as membership

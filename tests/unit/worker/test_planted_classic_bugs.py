@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.worker import ClassicWorkerCore
-from kip848_client.worker._classic_items import HeldItems
-from kip848_client.worker._classic_leading import Leading
-from kip848_client.worker._classic_membership import ClassicMembership
+from kip848_client.connect import ClassicWorkerCore
+from kip848_client.connect.core._classic_items import HeldItems
+from kip848_client.connect.core._classic_leading import Leading
+from kip848_client.connect.core._classic_membership import ClassicMembership
 from tests.support.planting import Plant, plant
 from tests.unit.worker import test_classic_membership as membership
 from tests.unit.worker import test_classic_random_lives as lives

@@ -7,18 +7,18 @@ import random
 
 import pytest
 
+from kip848_client.connect import (
+    Configuration,
+    ConfigurationRead,
+    ConnectorTasks,
+    RebalanceRequested,
+)
 from kip848_client.core.connect import (
     IncrementalCooperativeAssignor,
     RebalanceReason,
     SpreadAssignor,
 )
 from kip848_client.core.member import MemberState
-from kip848_client.worker import (
-    Configuration,
-    ConfigurationRead,
-    ConnectorTasks,
-    RebalanceRequested,
-)
 from tests.unit.worker._workers import Worker, WorkerGroup, connector, task
 
 DELAY_MS = 20_000

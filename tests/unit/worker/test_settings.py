@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.config import WorkerConfig, worker_settings
+from kip848_client.connect._choosing import classic_settings, connect_settings
+from kip848_client.connect._offered import offered_versions
 from kip848_client.core.connect import (
     GroupWorker,
     IncrementalCooperativeAssignor,
@@ -13,8 +15,6 @@ from kip848_client.core.connect import (
     WorkerGroup,
 )
 from kip848_client.errors import ConfigError
-from kip848_client.worker._choosing import classic_settings, connect_settings
-from kip848_client.worker._offered import offered_versions
 
 
 def config(**options: object) -> WorkerConfig:

@@ -10,9 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from kip848_client.core.connect import Items, NewWorkerAssignment
-from kip848_client.core.member import Event, TimerFired
-from kip848_client.worker import (
+from kip848_client.connect import (
     AssignedItem,
     ItemsStarted,
     ItemsStopped,
@@ -22,7 +20,9 @@ from kip848_client.worker import (
     TellAssignors,
     WorkerEvent,
 )
-from kip848_client.worker._driving import Driving
+from kip848_client.connect._driving import Driving
+from kip848_client.core.connect import Items, NewWorkerAssignment
+from kip848_client.core.member import Event, TimerFired
 from tests.support.planting import Plant, plant
 from tests.unit.consumer.fakes import FakeClock
 from tests.unit.waiting import some_rounds, until

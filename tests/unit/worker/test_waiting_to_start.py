@@ -3,14 +3,14 @@ run them by then, so nothing of them may start. On both protocols."""
 
 from __future__ import annotations
 
-from kip848_client.core.member import Fenced
-from kip848_client.worker import (
+from kip848_client.connect import (
     Configuration,
     ConfigurationRead,
     ConnectorTasks,
     RebalanceRequested,
     StartItems,
 )
+from kip848_client.core.member import Fenced
 from tests.unit.worker._classic_workers import ClassicWorker, ClassicWorkers
 from tests.unit.worker._workers import Worker, WorkerGroup, connector, task
 

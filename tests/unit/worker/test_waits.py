@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 
 from kip848_client.config import WorkerConfig
+from kip848_client.connect import Configuration
+from kip848_client.connect._choosing import classic_settings, connect_settings
+from kip848_client.connect._classic_requests import ClassicRequests
+from kip848_client.connect._driving import Driving
+from kip848_client.connect._offered import offered_versions
+from kip848_client.connect._requests import WorkerRequests
+from kip848_client.connect.core._classic_core import ClassicWorkerCore
+from kip848_client.connect.core._core import WorkerCore
+from kip848_client.connect.core._events import JoinRequested
 from kip848_client.core.connect import IncrementalCooperativeAssignor
 from kip848_client.core.types import GroupId, MemberId
 from kip848_client.core.wire.messages.classic_group import JoinGroupResponse
 from kip848_client.core.wire.messages.connect_group import ConnectGroupHeartbeatResponse
 from kip848_client.errors import Kip848Error, RequestTimedOut, refusal
 from kip848_client.runtime.clock import LoopClock
-from kip848_client.worker import Configuration
-from kip848_client.worker._choosing import classic_settings, connect_settings
-from kip848_client.worker._classic_core import ClassicWorkerCore
-from kip848_client.worker._classic_requests import ClassicRequests
-from kip848_client.worker._core import WorkerCore
-from kip848_client.worker._driving import Driving
-from kip848_client.worker._events import JoinRequested
-from kip848_client.worker._offered import offered_versions
-from kip848_client.worker._requests import WorkerRequests
 from tests.support.virtual_loop import run_virtually
 from tests.unit.consumer.fakes import FakeTransport
 

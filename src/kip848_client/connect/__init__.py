@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
-from kip848_client.worker._classic_core import ClassicWorkerCore
-from kip848_client.worker._classic_messages import (
+from kip848_client.connect._listener import WorkerRebalanceListener
+from kip848_client.connect._worker import Worker
+from kip848_client.connect.core._classic_core import ClassicWorkerCore
+from kip848_client.connect.core._classic_messages import (
     ClassicAnswer,
     ClassicRequest,
     HeartbeatTaken,
@@ -23,9 +25,9 @@ from kip848_client.worker._classic_messages import (
     Synced,
     WaitingRequest,
 )
-from kip848_client.worker._classic_model import ClassicWorkerSettings
-from kip848_client.worker._classic_wire import VERSIONS, classic_answer, classic_request
-from kip848_client.worker._commands import (
+from kip848_client.connect.core._classic_model import ClassicWorkerSettings
+from kip848_client.connect.core._classic_wire import VERSIONS, classic_answer, classic_request
+from kip848_client.connect.core._commands import (
     AbandonComputation,
     ComputeTarget,
     InstallTarget,
@@ -36,8 +38,8 @@ from kip848_client.worker._commands import (
     TellAssignors,
     WorkerCommand,
 )
-from kip848_client.worker._core import Output, WorkerCore
-from kip848_client.worker._events import (
+from kip848_client.connect.core._core import Output, WorkerCore
+from kip848_client.connect.core._events import (
     ComputingImpossible,
     ComputingLost,
     ConfigurationRead,
@@ -50,8 +52,7 @@ from kip848_client.worker._events import (
     WorkerEvent,
     WorkersPrepared,
 )
-from kip848_client.worker._listener import WorkerRebalanceListener
-from kip848_client.worker._model import (
+from kip848_client.connect.core._model import (
     AssignedItem,
     AssignorVersions,
     Configuration,
@@ -61,7 +62,7 @@ from kip848_client.worker._model import (
     WorkerRow,
     WorkerSettings,
 )
-from kip848_client.worker._wire import (
+from kip848_client.connect.core._wire import (
     heartbeat_outcome,
     heartbeat_request,
     install_outcome,
@@ -69,7 +70,6 @@ from kip848_client.worker._wire import (
     prepare_outcome,
     prepare_request,
 )
-from kip848_client.worker._worker import Worker
 
 __all__ = [
     "VERSIONS",

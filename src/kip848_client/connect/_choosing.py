@@ -7,6 +7,9 @@ import enum
 from typing import Final
 
 from kip848_client.config import WorkerConfig
+from kip848_client.connect._requests import unsupported
+from kip848_client.connect.core._classic_model import ClassicWorkerSettings
+from kip848_client.connect.core._model import AssignorVersions, WorkerSettings
 from kip848_client.core.connect import (
     ConnectProtocol,
     EagerAssignor,
@@ -15,9 +18,6 @@ from kip848_client.core.connect import (
 from kip848_client.core.wire import api_named
 from kip848_client.errors import ConfigError, ProtocolUnsupported
 from kip848_client.runtime.net._links import Link
-from kip848_client.worker._classic_model import ClassicWorkerSettings
-from kip848_client.worker._model import AssignorVersions, WorkerSettings
-from kip848_client.worker._requests import unsupported
 
 __all__ = ["GroupProtocol", "chosen_protocol", "classic_settings", "connect_settings"]
 

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kip848_client.connect.core._classic_messages import (
+    ClassicAnswer,
+    ClassicRequest,
+    RequestFailed,
+    RequestLost,
+    WaitingRequest,
+)
+from kip848_client.connect.core._classic_wire import VERSIONS, classic_answer, classic_request
 from kip848_client.core.member import Event, FindCoordinator, LossReason
 from kip848_client.core.ports import ConnectionBroken, WaitingTransport
 from kip848_client.core.types import GroupId
@@ -16,14 +24,6 @@ from kip848_client.errors import (
     UnsupportedVersion,
 )
 from kip848_client.runtime._membership import ask_for_coordinator
-from kip848_client.worker._classic_messages import (
-    ClassicAnswer,
-    ClassicRequest,
-    RequestFailed,
-    RequestLost,
-    WaitingRequest,
-)
-from kip848_client.worker._classic_wire import VERSIONS, classic_answer, classic_request
 
 __all__ = ["ClassicRequests"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kip848_client.connect.core._model import AssignorVersions, WorkerSettings
 from kip848_client.core.connect import RebalanceReason, WorkerMetadata
 from kip848_client.core.member import HeartbeatIntent, OfferedAssignor
-from kip848_client.worker._model import AssignorVersions, WorkerSettings
 
 __all__ = ["Offer"]
 

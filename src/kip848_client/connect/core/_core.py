@@ -22,6 +22,26 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from kip848_client.connect.core._commands import (
+    ReadConfiguration,
+    StartItems,
+    StopItems,
+    TellAssignors,
+    WorkerCommand,
+)
+from kip848_client.connect.core._computing import Answer, Computing
+from kip848_client.connect.core._events import (
+    ConfigurationRead,
+    ItemsStarted,
+    ItemsStopped,
+    JoinRequested,
+    RebalanceRequested,
+    WorkerEvent,
+)
+from kip848_client.connect.core._model import AssignedItem, Configuration, WorkerSettings
+from kip848_client.connect.core._partitions import items, plain, topic_name
+from kip848_client.connect.core._reasons import Offer
+from kip848_client.connect.core._scheduled import ScheduledRebalance
 from kip848_client.core.backoff import backoff_ms
 from kip848_client.core.connect import NewWorkerAssignment, RebalanceReason, WorkerAssignment
 from kip848_client.core.member import (
@@ -54,26 +74,6 @@ from kip848_client.core.member import (
 )
 from kip848_client.core.types import MemberId, Wait
 from kip848_client.errors import LocalProtocolError, WireError
-from kip848_client.worker._commands import (
-    ReadConfiguration,
-    StartItems,
-    StopItems,
-    TellAssignors,
-    WorkerCommand,
-)
-from kip848_client.worker._computing import Answer, Computing
-from kip848_client.worker._events import (
-    ConfigurationRead,
-    ItemsStarted,
-    ItemsStopped,
-    JoinRequested,
-    RebalanceRequested,
-    WorkerEvent,
-)
-from kip848_client.worker._model import AssignedItem, Configuration, WorkerSettings
-from kip848_client.worker._partitions import items, plain, topic_name
-from kip848_client.worker._reasons import Offer
-from kip848_client.worker._scheduled import ScheduledRebalance
 
 __all__ = ["Output", "WorkerCore"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kip848_client.connect.core._classic_messages import SendClassicHeartbeat
+from kip848_client.connect.core._classic_model import ClassicWorkerSettings
 from kip848_client.core.backoff import backoff_ms
-from kip848_client.worker._classic_messages import SendClassicHeartbeat
-from kip848_client.worker._classic_model import ClassicWorkerSettings
 
 __all__ = ["ClassicHeartbeat"]
 

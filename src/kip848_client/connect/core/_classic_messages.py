@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from kip848_client.connect.core._commands import WorkerCommand
+from kip848_client.connect.core._events import WorkerEvent
 from kip848_client.core.member import LossReason
 from kip848_client.errors import Kip848Error
-from kip848_client.worker._commands import WorkerCommand
-from kip848_client.worker._events import WorkerEvent
 
 __all__ = [
     "ClassicAnswer",

@@ -9,6 +9,9 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
+from kip848_client.connect.core._classic_messages import Joined
+from kip848_client.connect.core._classic_model import ClassicWorkerSettings
+from kip848_client.connect.core._model import Configuration
 from kip848_client.core.connect import Configuration as KnownConfiguration
 from kip848_client.core.connect import (
     ConnectProtocol,
@@ -19,9 +22,6 @@ from kip848_client.core.connect import (
     lead,
 )
 from kip848_client.errors import WireError
-from kip848_client.worker._classic_messages import Joined
-from kip848_client.worker._classic_model import ClassicWorkerSettings
-from kip848_client.worker._model import Configuration
 
 __all__ = ["Leading"]
 

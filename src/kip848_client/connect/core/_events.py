@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kip848_client.connect.core._model import AssignorVersions, Configuration, PreparedWorkers
 from kip848_client.core.connect import AssignorFailed
 from kip848_client.errors import BrokerError, Kip848Error
-from kip848_client.worker._model import AssignorVersions, Configuration, PreparedWorkers
 
 __all__ = [
     "ComputingImpossible",

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kip848_client.connect.core._model import AssignedItem, InstallableTarget
 from kip848_client.core.connect import NewWorkerAssignment, WorkerGroup
-from kip848_client.worker._model import AssignedItem, InstallableTarget
 
 __all__ = [
     "AbandonComputation",

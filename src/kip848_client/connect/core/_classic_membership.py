@@ -7,6 +7,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from kip848_client.connect.core import _classic_messages as ms
+from kip848_client.connect.core import _classic_states as st
+from kip848_client.connect.core._classic_errors import (
+    ClassicVerdict,
+    classic_error,
+    is_at_work,
+    judge,
+)
+from kip848_client.connect.core._classic_heartbeat import ClassicHeartbeat
+from kip848_client.connect.core._classic_items import HeldItems
+from kip848_client.connect.core._classic_leading import Leading
+from kip848_client.connect.core._classic_leave import ClassicLeave
+from kip848_client.connect.core._classic_model import ClassicWorkerSettings
+from kip848_client.connect.core._classic_states import ClassicState
+from kip848_client.connect.core._commands import ReadConfiguration
+from kip848_client.connect.core._core import Output
+from kip848_client.connect.core._model import AssignedItem, Configuration
 from kip848_client.core.backoff import backoff_ms
 from kip848_client.core.connect import ConnectProtocol, WorkerAssignment
 from kip848_client.core.member import (
@@ -24,18 +41,6 @@ from kip848_client.core.member._coordinator import CoordinatorLink
 from kip848_client.core.member._policy import to_tell
 from kip848_client.core.types import Wait
 from kip848_client.errors import Kip848Error, LocalProtocolError
-from kip848_client.worker import _classic_messages as ms
-from kip848_client.worker import _classic_states as st
-from kip848_client.worker._classic_errors import ClassicVerdict, classic_error, is_at_work, judge
-from kip848_client.worker._classic_heartbeat import ClassicHeartbeat
-from kip848_client.worker._classic_items import HeldItems
-from kip848_client.worker._classic_leading import Leading
-from kip848_client.worker._classic_leave import ClassicLeave
-from kip848_client.worker._classic_model import ClassicWorkerSettings
-from kip848_client.worker._classic_states import ClassicState
-from kip848_client.worker._commands import ReadConfiguration
-from kip848_client.worker._core import Output
-from kip848_client.worker._model import AssignedItem, Configuration
 
 __all__ = ["ClassicMembership"]
 

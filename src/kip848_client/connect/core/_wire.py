@@ -5,6 +5,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from kip848_client.connect.core._commands import InstallTarget, PrepareTarget
+from kip848_client.connect.core._events import TargetInstalled, WorkersPrepared
+from kip848_client.connect.core._model import PreparedWorkers
+from kip848_client.connect.core._partitions import partitions, rows, rows_of_items
 from kip848_client.core.connect import (
     AssignorMetadata,
     ConnectorTaskId,
@@ -33,10 +37,6 @@ from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupPrepareAssignmentResponse,
 )
 from kip848_client.errors import refusal
-from kip848_client.worker._commands import InstallTarget, PrepareTarget
-from kip848_client.worker._events import TargetInstalled, WorkersPrepared
-from kip848_client.worker._model import PreparedWorkers
-from kip848_client.worker._partitions import partitions, rows, rows_of_items
 
 __all__ = [
     "heartbeat_outcome",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from kip848_client.connect.core._model import AssignedItem
 from kip848_client.core.connect import (
     ITSELF,
     ConnectorTaskId,
@@ -22,7 +23,6 @@ from kip848_client.core.connect import (
 from kip848_client.core.member import AssignedPartition, Assignment, group_by_topic
 from kip848_client.core.types import TopicId
 from kip848_client.core.wire.messages.connect_group import ConnectGroupItems
-from kip848_client.worker._model import AssignedItem
 
 __all__ = ["items", "partitions", "plain", "rows", "rows_of_items", "topic_name"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from kip848_client.connect.core._commands import StartItems, StopItems, WorkerCommand
+from kip848_client.connect.core._model import AssignedItem, Configuration
 from kip848_client.core.connect import ITSELF, NO_ITEMS, ConnectorTaskId, Items, WorkerAssignment
-from kip848_client.worker._commands import StartItems, StopItems, WorkerCommand
-from kip848_client.worker._model import AssignedItem, Configuration
 
 __all__ = ["HeldItems"]
 

@@ -11,6 +11,27 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol
 
+from kip848_client.connect._listener import WorkerRebalanceListener
+from kip848_client.connect.core._classic_core import ClassicWorkerCore
+from kip848_client.connect.core._classic_messages import ClassicRequest
+from kip848_client.connect.core._commands import (
+    AbandonComputation,
+    ComputeTarget,
+    InstallTarget,
+    PrepareTarget,
+    ReadConfiguration,
+    StartItems,
+    StopItems,
+    TellAssignors,
+)
+from kip848_client.connect.core._core import Output, WorkerCore
+from kip848_client.connect.core._events import (
+    ItemsStarted,
+    ItemsStopped,
+    TargetComputed,
+    WorkerEvent,
+)
+from kip848_client.connect.core._model import AssignedItem
 from kip848_client.core.connect import AssignorFailed, ConnectAssignor
 from kip848_client.core.member import (
     Announce,
@@ -31,22 +52,6 @@ from kip848_client.runtime._hooks import call_hook
 from kip848_client.runtime._loop_watch import LoopWatch
 from kip848_client.runtime._stepping import Stepping
 from kip848_client.runtime._waits import Waits
-from kip848_client.worker._classic_core import ClassicWorkerCore
-from kip848_client.worker._classic_messages import ClassicRequest
-from kip848_client.worker._commands import (
-    AbandonComputation,
-    ComputeTarget,
-    InstallTarget,
-    PrepareTarget,
-    ReadConfiguration,
-    StartItems,
-    StopItems,
-    TellAssignors,
-)
-from kip848_client.worker._core import Output, WorkerCore
-from kip848_client.worker._events import ItemsStarted, ItemsStopped, TargetComputed, WorkerEvent
-from kip848_client.worker._listener import WorkerRebalanceListener
-from kip848_client.worker._model import AssignedItem
 
 __all__ = ["Driving"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+from kip848_client.connect.core._model import AssignorVersions
 from kip848_client.core.connect import DATA_MAX, ConnectAssignor
 from kip848_client.core.shown import told
 from kip848_client.errors import ConfigError
 from kip848_client.runtime._assignor_runs import checked_metadata
-from kip848_client.worker._model import AssignorVersions
 
 __all__ = ["offered_versions"]
 

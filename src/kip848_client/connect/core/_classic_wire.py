@@ -5,19 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kip848_client.core.connect import PROTOCOL_TYPE
-from kip848_client.core.types import GroupId
-from kip848_client.core.wire.messages.classic_group import (
-    HeartbeatRequest,
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    LeaveGroupRequest,
-    LeaveGroupRequestMemberIdentity,
-    SyncGroupRequest,
-    SyncGroupRequestAssignment,
-)
-from kip848_client.error_codes import ErrorCode
-from kip848_client.worker._classic_messages import (
+from kip848_client.connect.core._classic_messages import (
     ClassicAnswer,
     ClassicRequest,
     HeartbeatTaken,
@@ -30,6 +18,18 @@ from kip848_client.worker._classic_messages import (
     SendSync,
     Synced,
 )
+from kip848_client.core.connect import PROTOCOL_TYPE
+from kip848_client.core.types import GroupId
+from kip848_client.core.wire.messages.classic_group import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    LeaveGroupRequest,
+    LeaveGroupRequestMemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
+from kip848_client.error_codes import ErrorCode
 
 __all__ = ["VERSIONS", "classic_answer", "classic_request"]
 

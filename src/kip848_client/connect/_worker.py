@@ -9,6 +9,25 @@ from typing import Any, Final, Self, Unpack, cast
 
 from kip848_client.config import WorkerConfig, WorkerOptions
 from kip848_client.config._client import checked_for_the_wire
+from kip848_client.connect._choosing import (
+    GroupProtocol,
+    chosen_protocol,
+    classic_settings,
+    connect_settings,
+)
+from kip848_client.connect._classic_requests import ClassicRequests
+from kip848_client.connect._driving import Driving
+from kip848_client.connect._listener import WorkerRebalanceListener, checked_listener
+from kip848_client.connect._offered import offered_versions
+from kip848_client.connect._requests import WorkerRequests
+from kip848_client.connect.core._classic_core import ClassicWorkerCore
+from kip848_client.connect.core._core import WorkerCore
+from kip848_client.connect.core._events import ConfigurationRead, JoinRequested, RebalanceRequested
+from kip848_client.connect.core._model import (
+    AssignedItem,
+    Configuration,
+    ConnectorTasks,
+)
 from kip848_client.core.connect import (
     ConnectAssignor,
     IncrementalCooperativeAssignor,
@@ -27,25 +46,6 @@ from kip848_client.runtime.client._parts import connection_options
 from kip848_client.runtime.clock import LoopClock
 from kip848_client.runtime.net._links import Link
 from kip848_client.runtime.net._transport import KafkaTransport
-from kip848_client.worker._choosing import (
-    GroupProtocol,
-    chosen_protocol,
-    classic_settings,
-    connect_settings,
-)
-from kip848_client.worker._classic_core import ClassicWorkerCore
-from kip848_client.worker._classic_requests import ClassicRequests
-from kip848_client.worker._core import WorkerCore
-from kip848_client.worker._driving import Driving
-from kip848_client.worker._events import ConfigurationRead, JoinRequested, RebalanceRequested
-from kip848_client.worker._listener import WorkerRebalanceListener, checked_listener
-from kip848_client.worker._model import (
-    AssignedItem,
-    Configuration,
-    ConnectorTasks,
-)
-from kip848_client.worker._offered import offered_versions
-from kip848_client.worker._requests import WorkerRequests
 
 __all__ = ["Worker"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kip848_client.connect.core._classic_messages import SendLeave
 from kip848_client.core.member import LeaveMode, LeaveRequested
-from kip848_client.worker._classic_messages import SendLeave
 
 __all__ = ["ClassicLeave"]
 

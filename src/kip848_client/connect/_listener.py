@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Protocol
 
+from kip848_client.connect.core._model import AssignedItem
 from kip848_client.core.shown import shown
 from kip848_client.errors import ConfigError
-from kip848_client.worker._model import AssignedItem
 
 __all__ = ["WorkerRebalanceListener", "checked_listener"]
 

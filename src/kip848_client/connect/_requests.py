@@ -5,6 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kip848_client.connect.core._commands import InstallTarget, PrepareTarget
+from kip848_client.connect.core._events import ComputingImpossible, ComputingLost, WorkerEvent
+from kip848_client.connect.core._wire import (
+    heartbeat_outcome,
+    heartbeat_request,
+    install_outcome,
+    install_request,
+    prepare_outcome,
+    prepare_request,
+)
 from kip848_client.core.member import Event, FindCoordinator, SendHeartbeat
 from kip848_client.core.ports import Transport
 from kip848_client.core.types import GroupId, MemberId
@@ -19,16 +29,6 @@ from kip848_client.errors import (
 from kip848_client.runtime._membership import (
     ask_for_coordinator,
     ask_heartbeat,
-)
-from kip848_client.worker._commands import InstallTarget, PrepareTarget
-from kip848_client.worker._events import ComputingImpossible, ComputingLost, WorkerEvent
-from kip848_client.worker._wire import (
-    heartbeat_outcome,
-    heartbeat_request,
-    install_outcome,
-    install_request,
-    prepare_outcome,
-    prepare_request,
 )
 
 __all__ = ["WorkerRequests", "unsupported"]

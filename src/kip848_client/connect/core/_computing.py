@@ -12,6 +12,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from kip848_client.connect.core._commands import (
+    AbandonComputation,
+    ComputeTarget,
+    InstallTarget,
+    PrepareTarget,
+    ReadConfiguration,
+    WorkerCommand,
+)
+from kip848_client.connect.core._events import (
+    ComputingImpossible,
+    ComputingLost,
+    TargetComputed,
+    TargetInstalled,
+    WorkersPrepared,
+)
+from kip848_client.connect.core._model import (
+    AssignedItem,
+    Configuration,
+    InstallableTarget,
+    PreparedWorkers,
+    WorkerRow,
+    WorkerSettings,
+)
 from kip848_client.core.assignor_rounds import ComputingRounds, ComputingSettings
 from kip848_client.core.client_assignors import ASSIGNOR_FAILED
 from kip848_client.core.connect import (
@@ -27,29 +50,6 @@ from kip848_client.core.connect import (
 from kip848_client.core.member import Report, Severity
 from kip848_client.core.types import MemberId
 from kip848_client.errors import Kip848Error
-from kip848_client.worker._commands import (
-    AbandonComputation,
-    ComputeTarget,
-    InstallTarget,
-    PrepareTarget,
-    ReadConfiguration,
-    WorkerCommand,
-)
-from kip848_client.worker._events import (
-    ComputingImpossible,
-    ComputingLost,
-    TargetComputed,
-    TargetInstalled,
-    WorkersPrepared,
-)
-from kip848_client.worker._model import (
-    AssignedItem,
-    Configuration,
-    InstallableTarget,
-    PreparedWorkers,
-    WorkerRow,
-    WorkerSettings,
-)
 
 __all__ = ["Answer", "Computing"]
 

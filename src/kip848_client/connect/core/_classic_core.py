@@ -21,6 +21,22 @@ from __future__ import annotations
 
 from typing import Final
 
+from kip848_client.connect.core import _classic_messages as ms
+from kip848_client.connect.core import _classic_states as st
+from kip848_client.connect.core._classic_errors import ClassicVerdict, classic_error, judge
+from kip848_client.connect.core._classic_membership import ClassicMembership
+from kip848_client.connect.core._classic_states import ClassicState
+from kip848_client.connect.core._commands import ReadConfiguration
+from kip848_client.connect.core._core import Output
+from kip848_client.connect.core._events import (
+    ConfigurationRead,
+    ItemsStarted,
+    ItemsStopped,
+    JoinRequested,
+    RebalanceRequested,
+    WorkerEvent,
+)
+from kip848_client.connect.core._model import Configuration
 from kip848_client.core.connect import ConnectProtocol, Led, WorkerAssignment, WorkerMetadata
 from kip848_client.core.member import (
     CoordinatorFound,
@@ -33,22 +49,6 @@ from kip848_client.core.member import (
     TimerFired,
 )
 from kip848_client.errors import LocalProtocolError, RemoteProtocolError, WireError
-from kip848_client.worker import _classic_messages as ms
-from kip848_client.worker import _classic_states as st
-from kip848_client.worker._classic_errors import ClassicVerdict, classic_error, judge
-from kip848_client.worker._classic_membership import ClassicMembership
-from kip848_client.worker._classic_states import ClassicState
-from kip848_client.worker._commands import ReadConfiguration
-from kip848_client.worker._core import Output
-from kip848_client.worker._events import (
-    ConfigurationRead,
-    ItemsStarted,
-    ItemsStopped,
-    JoinRequested,
-    RebalanceRequested,
-    WorkerEvent,
-)
-from kip848_client.worker._model import Configuration
 
 __all__ = ["ClassicWorkerCore"]
 
