@@ -32,7 +32,7 @@ _KINDS: Final = """
 _RULES: Final = f"""
 ## Tables
 
-What `kip848 report` shows and `kip848_client.spark.telemetry` computes. The rules:
+What `kip848 report` shows and `kip848_client.spark.history` computes. The rules:
 
 - A member owns a partition from `assigned` until `revoked` or `lost`. What a member says itself
   counts; of a member that has written no events, what the coordinator saw.

@@ -54,7 +54,7 @@ def _same(found: dict[str, DataFrame], expected: Tables) -> None:
 
 def test_spark_and_python_agree(spark: SparkSession, tmp_path: Path) -> None:
     """On sixty groups at once: a query costs seconds, however little there is to compute."""
-    from kip848_client.spark import telemetry
+    from kip848_client.spark import history as telemetry
 
     random = Random(848)
     events: list[HistoryEvent] = []
@@ -73,7 +73,7 @@ def test_spark_and_python_agree(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.mock_broker(topics={"history": 2})
 def test_events_of_a_topic(spark: SparkSession, mock_broker: BrokerThread) -> None:
-    from kip848_client.spark import telemetry
+    from kip848_client.spark import history as telemetry
 
     events = any_history(Random(1), "g", 40)
 

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error, UnknownMemberId
-from kip848_client.spark._manifest import Manifest
-from kip848_client.spark._options import SourceOptions
-from kip848_client.spark._ownership import check_positions
-from kip848_client.spark._planning import Seen, lag_of
 from kip848_client.spark._runner import SourceRunner
+from kip848_client.spark.core._manifest import Manifest
+from kip848_client.spark.core._options import SourceOptions
+from kip848_client.spark.core._ownership import check_positions
+from kip848_client.spark.core._planning import Seen, lag_of
 
 __all__ = ["ExclusiveRunner"]
 

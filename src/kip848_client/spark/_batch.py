@@ -11,12 +11,12 @@ from kip848_client.core.partition_names import shown
 from kip848_client.errors import ConfigError
 from kip848_client.spark._cores import cores
 from kip848_client.spark._loop import LoopThread
-from kip848_client.spark._ranges import OffsetRange
-from kip848_client.spark._slots import divided
 from kip848_client.spark._task_reading import read_partition
+from kip848_client.spark.core._ranges import OffsetRange
+from kip848_client.spark.core._slots import divided
 
 if TYPE_CHECKING:
-    from kip848_client.spark._options import SourceOptions
+    from kip848_client.spark.core._options import SourceOptions
 
 __all__ = ["BatchReader"]
 

@@ -19,8 +19,16 @@ from kip848_client.admin._transactions import (
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error, ProducerFenced, RequestTimedOut, TransactionAborted
 from kip848_client.producer import Producer
-from kip848_client.spark._decisions import Decision, Kept, Participant, is_of, kept_in, texts_of
-from kip848_client.spark._outcome import (
+from kip848_client.spark._sink_options import SinkOptions
+from kip848_client.spark.core._decisions import (
+    Decision,
+    Kept,
+    Participant,
+    is_of,
+    kept_in,
+    texts_of,
+)
+from kip848_client.spark.core._outcome import (
     Batch,
     BatchRefused,
     Command,
@@ -36,7 +44,6 @@ from kip848_client.spark._outcome import (
     TakeOver,
     Told,
 )
-from kip848_client.spark._sink_options import SinkOptions
 
 __all__ = ["carry_out", "fate_of"]
 

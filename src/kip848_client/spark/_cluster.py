@@ -15,9 +15,9 @@ from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import AdminFailed, BrokerError, ConfigError, Kip848Error
-from kip848_client.spark._options import SourceOptions
-from kip848_client.spark._planning import DataLost, Seen
-from kip848_client.spark._where import BEGIN, Where
+from kip848_client.spark.core._options import SourceOptions
+from kip848_client.spark.core._planning import DataLost, Seen
+from kip848_client.spark.core._where import BEGIN, Where
 
 __all__ = ["Cluster"]
 

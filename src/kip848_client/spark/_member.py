@@ -15,11 +15,11 @@ from kip848_client.consumer import Consumer
 from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConsumerClosed, Kip848Error
-from kip848_client.spark._manifest import Manifest
-from kip848_client.spark._options import SourceOptions
-from kip848_client.spark._planning import DataLost, Seen, lag_of
 from kip848_client.spark._runner import LEAVE_MS, SourceRunner
-from kip848_client.spark._sharing import Sharing
+from kip848_client.spark.core._manifest import Manifest
+from kip848_client.spark.core._options import SourceOptions
+from kip848_client.spark.core._planning import DataLost, Seen, lag_of
+from kip848_client.spark.core._sharing import Sharing
 
 __all__ = ["MemberRunner"]
 

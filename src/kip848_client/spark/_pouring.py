@@ -15,10 +15,10 @@ from typing import Any, Final
 from kip848_client.errors import Kip848Error
 from kip848_client.producer import Producer
 from kip848_client.producer._prepared import PreparedProducer
-from kip848_client.spark._decisions import Participant
 from kip848_client.spark._loop import LoopThread
 from kip848_client.spark._rows import rows_of
 from kip848_client.spark._sink_options import SinkOptions
+from kip848_client.spark.core._decisions import Participant
 
 __all__ = [
     "Pouring",

@@ -20,9 +20,9 @@ from kip848_client.errors import OffsetOutOfRange, RequestTimedOut, TopicGone
 from kip848_client.records import RecordBatchView
 from kip848_client.records._arrow import pyarrow
 from kip848_client.spark._loop import LoopThread
-from kip848_client.spark._options import SourceOptions
-from kip848_client.spark._planning import DataLost
-from kip848_client.spark._slots import TaskRanges
+from kip848_client.spark.core._options import SourceOptions
+from kip848_client.spark.core._planning import DataLost
+from kip848_client.spark.core._slots import TaskRanges
 
 __all__ = ["read_ranges"]
 

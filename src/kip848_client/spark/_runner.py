@@ -19,10 +19,10 @@ from kip848_client.errors import ConfigError
 from kip848_client.spark._cluster import Cluster
 from kip848_client.spark._control import ControlServer
 from kip848_client.spark._loop import LoopThread
-from kip848_client.spark._manifest import Manifest
-from kip848_client.spark._options import SourceOptions
-from kip848_client.spark._ownership import check_ownership
-from kip848_client.spark._planning import Planning, Seen
+from kip848_client.spark.core._manifest import Manifest
+from kip848_client.spark.core._options import SourceOptions
+from kip848_client.spark.core._ownership import check_ownership
+from kip848_client.spark.core._planning import Planning, Seen
 
 __all__ = ["LEAVE_MS", "SourceRunner"]
 

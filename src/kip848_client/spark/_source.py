@@ -21,8 +21,8 @@ from kip848_client.errors import ConfigError
 from kip848_client.spark._schema import check_schema, schema_of
 
 if TYPE_CHECKING:
-    from kip848_client.spark._options import SourceOptions
     from kip848_client.spark._sink_options import SinkOptions
+    from kip848_client.spark.core._options import SourceOptions
 
 __all__ = ["Kip848DataSource"]
 
@@ -85,7 +85,7 @@ class Kip848DataSource(DataSource):
         return options
 
     def _checked(self, schema: StructType, *, is_stream: bool) -> SourceOptions:
-        from kip848_client.spark._options import source_options
+        from kip848_client.spark.core._options import source_options
 
         options = source_options(dict(self.options), is_stream=is_stream)
         check_schema(schema, with_headers=options.with_headers)

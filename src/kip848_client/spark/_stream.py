@@ -20,15 +20,15 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from kip848_client.spark._cores import cores
-from kip848_client.spark._manifest import Manifest
-from kip848_client.spark._ranges import OffsetRange
 from kip848_client.spark._signals import leave_when_terminated
-from kip848_client.spark._slots import divided
 from kip848_client.spark._task_reading import read_partition
+from kip848_client.spark.core._manifest import Manifest
+from kip848_client.spark.core._ranges import OffsetRange
+from kip848_client.spark.core._slots import divided
 
 if TYPE_CHECKING:
-    from kip848_client.spark._options import SourceOptions
     from kip848_client.spark._runner import SourceRunner
+    from kip848_client.spark.core._options import SourceOptions
 
 __all__ = ["StreamReader"]
 

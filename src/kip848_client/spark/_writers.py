@@ -18,9 +18,9 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from kip848_client.spark import _outcome
-from kip848_client.spark._outcome import Batch, Steps
 from kip848_client.spark._task import RunningTask, new_run, running_task
+from kip848_client.spark.core import _outcome
+from kip848_client.spark.core._outcome import Batch, Steps
 
 if TYPE_CHECKING:
     from kip848_client.spark._pouring import Prepared

@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 from kip848_client import Admin
 from kip848_client.spark import _reading
 from kip848_client.spark._alone import ExclusiveRunner
-from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._member import MemberRunner
-from kip848_client.spark._options import SourceOptions, source_options
-from kip848_client.spark._ranges import OffsetRange, packed
 from kip848_client.spark._reading import read_ranges
 from kip848_client.spark._runner import SourceRunner
-from kip848_client.spark._slots import TaskRanges
+from kip848_client.spark.core._manifest import Manifest
+from kip848_client.spark.core._options import SourceOptions, source_options
+from kip848_client.spark.core._ranges import OffsetRange, packed
+from kip848_client.spark.core._slots import TaskRanges
 from mock_coordinator.threaded import BrokerThread
 
 __all__ = ["Begin", "Query", "committed", "options_of", "produce", "rows_of"]

@@ -10,9 +10,9 @@ from pyspark.sql.datasource import InputPartition
 
 from kip848_client.core.types import TopicPartition
 from kip848_client.spark._batch import BatchReader
-from kip848_client.spark._manifest import Manifest
-from kip848_client.spark._options import source_options
 from kip848_client.spark._stream import StreamReader
+from kip848_client.spark.core._manifest import Manifest
+from kip848_client.spark.core._options import source_options
 from mock_coordinator.threaded import BrokerThread
 from tests.unit.spark._by_hand import options_of
 

@@ -20,8 +20,8 @@ from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import AdminFailed, BrokerError
 from kip848_client.spark import _cluster
 from kip848_client.spark._cluster import Cluster
-from kip848_client.spark._options import source_options
-from kip848_client.spark._planning import DataLost, Seen
+from kip848_client.spark.core._options import source_options
+from kip848_client.spark.core._planning import DataLost, Seen
 from tests.unit.spark._by_hand import options_of
 
 _TP = TopicPartition("a", 0)

@@ -9,7 +9,7 @@ import pytest
 
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
-from kip848_client.spark._manifest import Manifest
+from kip848_client.spark.core._manifest import Manifest
 
 _TP = TopicPartition
 

@@ -8,8 +8,8 @@ import pytest
 
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
-from kip848_client.spark._options import SourceOptions, source_options
-from kip848_client.spark._where import BEGIN, END, Where
+from kip848_client.spark.core._options import SourceOptions, source_options
+from kip848_client.spark.core._where import BEGIN, END, Where
 
 _TP = TopicPartition
 _BASE = {"kafka.bootstrap.servers": "localhost:1", "subscribe": "b, a,a"}

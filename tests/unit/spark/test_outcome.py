@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.spark._decisions import Decision, Participant, kept_in, texts_of
-from kip848_client.spark._outcome import (
+from kip848_client.spark.core._decisions import Decision, Participant, kept_in, texts_of
+from kip848_client.spark.core._outcome import (
     Batch,
     BatchLost,
     BatchRefused,

@@ -8,9 +8,9 @@ import pytest
 
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
-from kip848_client.spark._manifest import Manifest, Ownership
-from kip848_client.spark._options import SourceOptions
-from kip848_client.spark._ownership import check_ownership, check_positions
+from kip848_client.spark.core._manifest import Manifest, Ownership
+from kip848_client.spark.core._options import SourceOptions
+from kip848_client.spark.core._ownership import check_ownership, check_positions
 from mock_coordinator.threaded import BrokerThread
 from tests.unit.spark._by_hand import Begin, Query, committed, options_of, produce
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.spark._manifest import Manifest
-from kip848_client.spark._planning import DataLost, Planning, Seen
+from kip848_client.spark.core._manifest import Manifest
+from kip848_client.spark.core._planning import DataLost, Planning, Seen
 
 _A0, _A1, _B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 _IDS = {"a": "id-a", "b": "id-b"}

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.spark._ranges import OffsetRange, limited, packed
+from kip848_client.spark.core._ranges import OffsetRange, limited, packed
 from tests.support.examples import examples
 
 _A = [TopicPartition("a", number) for number in range(6)]

@@ -11,10 +11,10 @@ import pytest
 from kip848_client.core.types import TopicPartition
 from kip848_client.runtime.net._transport import KafkaTransport
 from kip848_client.spark import _reading
-from kip848_client.spark._options import SourceOptions
-from kip848_client.spark._ranges import OffsetRange
 from kip848_client.spark._reading import read_ranges
-from kip848_client.spark._slots import TaskRanges
+from kip848_client.spark.core._options import SourceOptions
+from kip848_client.spark.core._ranges import OffsetRange
+from kip848_client.spark.core._slots import TaskRanges
 from mock_coordinator.threaded import BrokerThread
 from tests.unit.spark._by_hand import options_of
 

@@ -20,11 +20,11 @@ from kip848_client.core.wire.messages.delete_records import (
 )
 from kip848_client.errors import ConfigError, Kip848Error, RequestTimedOut, TransportError
 from kip848_client.spark import _cluster
-from kip848_client.spark._manifest import Manifest
-from kip848_client.spark._planning import DataLost
-from kip848_client.spark._ranges import OffsetRange
 from kip848_client.spark._reading import read_ranges
-from kip848_client.spark._slots import TaskRanges
+from kip848_client.spark.core._manifest import Manifest
+from kip848_client.spark.core._planning import DataLost
+from kip848_client.spark.core._ranges import OffsetRange
+from kip848_client.spark.core._slots import TaskRanges
 from mock_coordinator.threaded import BrokerThread
 from tests.support.wire_connection import WireConnection
 from tests.unit.spark._by_hand import Begin, Query, committed, options_of, produce, rows_of

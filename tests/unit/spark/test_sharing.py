@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.spark._manifest import Manifest
-from kip848_client.spark._planning import Planning, Seen
-from kip848_client.spark._sharing import Sharing
+from kip848_client.spark.core._manifest import Manifest
+from kip848_client.spark.core._planning import Planning, Seen
+from kip848_client.spark.core._sharing import Sharing
 from tests.support.examples import examples
 
 _TPS = [TopicPartition("a", number) for number in range(3)]

@@ -6,9 +6,9 @@ import pytest
 
 from kip848_client.core.types import TopicPartition
 from kip848_client.spark._cores import cores
-from kip848_client.spark._options import SourceOptions, source_options
-from kip848_client.spark._ranges import OffsetRange
-from kip848_client.spark._slots import tasks_of
+from kip848_client.spark.core._options import SourceOptions, source_options
+from kip848_client.spark.core._ranges import OffsetRange
+from kip848_client.spark.core._slots import tasks_of
 
 _KAFKA = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "a"}
 

@@ -13,11 +13,12 @@ import pytest
 from kip848_client import Admin
 from kip848_client.admin._transactions import TransactionAdmin, TransactionToEnd
 from kip848_client.errors import ConfigError
-from kip848_client.spark import _books, _decisions, _writers
-from kip848_client.spark._outcome import BatchLost, BatchRefused, Decide, End
+from kip848_client.spark import _books, _writers
 from kip848_client.spark._sink_options import sink_options
 from kip848_client.spark._source import Kip848DataSource
 from kip848_client.spark._task import RunningTask
+from kip848_client.spark.core import _decisions
+from kip848_client.spark.core._outcome import BatchLost, BatchRefused, Decide, End
 from mock_coordinator import options
 from mock_coordinator.core.profiles import profile_named
 from mock_coordinator.threaded import BrokerThread

@@ -6,7 +6,7 @@
         ...
 
 The events are those of ``kip848_client.history.core``: ``kip848 report`` shows them, and
-``kip848_client.spark.telemetry`` makes tables of them.
+``kip848_client.spark.history`` makes tables of them.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from kip848_client.spark.pipeline._config import PipelineConfig
 from kip848_client.spark.pipeline._errors import DriverReplaced, OutputRefused, PipelineFailed
 from kip848_client.spark.pipeline._pipeline import Pipeline
 from kip848_client.spark.pipeline._running import Running
-from kip848_client.spark.pipeline._status import PipelineStatus
+from kip848_client.spark.pipeline.core._status import PipelineStatus
 
 __all__ = [
     "DriverReplaced",

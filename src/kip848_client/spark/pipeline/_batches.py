@@ -21,7 +21,7 @@ from typing import Any, Final, cast
 
 from kip848_client.spark.pipeline._errors import DriverReplaced, OutputRefused
 from kip848_client.spark.pipeline._files import Files
-from kip848_client.spark.pipeline._guard import batch_name, batch_number
+from kip848_client.spark.pipeline.core._guard import batch_name, batch_number
 
 __all__ = ["NOTE", "STAGING", "BatchNote", "BatchOutput", "Ranges", "written_ranges"]
 

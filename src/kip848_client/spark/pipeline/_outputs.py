@@ -11,7 +11,7 @@ from kip848_client.spark.pipeline._batches import BatchOutput, written_ranges
 from kip848_client.spark.pipeline._checkpoint import begun, look_into
 from kip848_client.spark.pipeline._config import BATCH_DIRECTORIES, PipelineConfig
 from kip848_client.spark.pipeline._files import Files
-from kip848_client.spark.pipeline._guard import BINDING, Binding, Checkpoint, check, visible
+from kip848_client.spark.pipeline.core._guard import BINDING, Binding, Checkpoint, check, visible
 
 __all__ = ["Outputs", "prepare"]
 

@@ -15,7 +15,6 @@ from pyspark.sql.types import NullType
 
 from kip848_client.errors import ConfigError
 from kip848_client.spark._source import Kip848DataSource
-from kip848_client.spark.pipeline._causes import cause_of
 from kip848_client.spark.pipeline._checkpoint import DriverLock, planned
 from kip848_client.spark.pipeline._config import TOPIC, PipelineConfig
 from kip848_client.spark.pipeline._files import HadoopFiles
@@ -25,6 +24,7 @@ from kip848_client.spark.pipeline._session import give_to_executors, new_session
 from kip848_client.spark.pipeline._sink import BatchSink, rows_of
 from kip848_client.spark.pipeline._transform import Transform, transform_of
 from kip848_client.spark.pipeline.config import config_from, load_config
+from kip848_client.spark.pipeline.core._causes import cause_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

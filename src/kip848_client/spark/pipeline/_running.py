@@ -22,11 +22,11 @@ from kip848_client.errors import Kip848Error
 from kip848_client.spark._group_offsets import GroupOffsets
 from kip848_client.spark._progress import lag_between, positions_of
 from kip848_client.spark._query import QueryControl
-from kip848_client.spark.pipeline._causes import cause_of
 from kip848_client.spark.pipeline._config import PipelineConfig
 from kip848_client.spark.pipeline._errors import PipelineFailed
 from kip848_client.spark.pipeline._sink import BatchSink
-from kip848_client.spark.pipeline._status import PipelineStatus, Progress
+from kip848_client.spark.pipeline.core._causes import cause_of
+from kip848_client.spark.pipeline.core._status import PipelineStatus, Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

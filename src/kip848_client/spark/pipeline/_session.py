@@ -13,8 +13,8 @@ from py4j.protocol import Py4JJavaError
 from kip848_client.errors import ConfigError
 from kip848_client.spark._archive import ship
 from kip848_client.spark._environment import check_environment
-from kip848_client.spark.pipeline._causes import cause_of
 from kip848_client.spark.pipeline._config import RunSettings
+from kip848_client.spark.pipeline.core._causes import cause_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name
 
 from kip848_client.errors import Kip848Error
-from kip848_client.spark._manifest import Manifest
+from kip848_client.spark.core._manifest import Manifest
 from kip848_client.spark.pipeline._batches import BatchNote, BatchOutput, Ranges
 from kip848_client.spark.pipeline._config import PipelineConfig
 from kip848_client.spark.pipeline._decode import (

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 from kip848_client.errors import ConfigError
 from kip848_client.spark.pipeline._running import Running
-from kip848_client.spark.pipeline._status import PipelineStatus
+from kip848_client.spark.pipeline.core._status import PipelineStatus
 
 __all__ = ["MetricsServer", "as_text"]
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from kip848_client.spark.pipeline._causes import cause_of
-from kip848_client.spark.pipeline._status import Progress
+from kip848_client.spark.pipeline.core._causes import cause_of
+from kip848_client.spark.pipeline.core._status import Progress
 
 _FULL = """\
 [STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted due to stage failure
@@ -23,7 +23,7 @@ kip848_client.errors.BootstrapFailed: no broker of 127.0.0.1:1 answered
 
 The above exception was the direct cause of the following exception:
 
-kip848_client.spark._planning.DataLost: a-0 was deleted: set failOnDataLoss=false
+kip848_client.spark.core._planning.DataLost: a-0 was deleted: set failOnDataLoss=false
 """
 
 

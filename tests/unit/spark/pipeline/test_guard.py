@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.spark.pipeline._errors import OutputRefused
-from kip848_client.spark.pipeline._guard import Binding, Checkpoint, check
+from kip848_client.spark.pipeline.core._guard import Binding, Checkpoint, check
 
 _BOUND = Binding("id-1", "g", "shared", {})
 

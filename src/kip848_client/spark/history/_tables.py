@@ -43,7 +43,7 @@ _SQL: Final = {"string": "STRING", "long": "BIGINT"}
 
 def _query(name: str, names: dict[str, str]) -> str:
     """The text of a file, with the views of this history in place of their names."""
-    text = (files("kip848_client.spark.telemetry") / "sql" / f"{name}.sql").read_text(
+    text = (files("kip848_client.spark.history") / "sql" / f"{name}.sql").read_text(
         encoding="utf-8"
     )
     for view, own in names.items():

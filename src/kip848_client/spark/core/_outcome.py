@@ -29,7 +29,7 @@ from enum import Enum
 from typing import Any, Final
 
 from kip848_client.errors import Kip848Error
-from kip848_client.spark._decisions import Decision, Kept, Participant, is_of
+from kip848_client.spark.core._decisions import Decision, Kept, Participant, is_of
 
 __all__ = [
     "Batch",

@@ -16,9 +16,9 @@ from kip848_client.config import CONSUMER_PROPERTIES, consumer_settings, parse_d
 from kip848_client.core.secrets import Properties
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
-from kip848_client.spark._manifest import Ownership
-from kip848_client.spark._where import BEGIN, END, Where, partitions_of, where_from
-from kip848_client.spark._written import AlreadyWritten, written_from
+from kip848_client.spark.core._manifest import Ownership
+from kip848_client.spark.core._where import BEGIN, END, Where, partitions_of, where_from
+from kip848_client.spark.core._written import AlreadyWritten, written_from
 
 __all__ = ["SourceOptions", "source_options"]
 

@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.spark._manifest import Manifest
-from kip848_client.spark._planning import Planning, Seen
+from kip848_client.spark.core._manifest import Manifest
+from kip848_client.spark.core._planning import Planning, Seen
 
 __all__ = ["Sharing"]
 

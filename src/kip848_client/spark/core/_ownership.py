@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
-from kip848_client.spark._manifest import Manifest
+from kip848_client.spark.core._manifest import Manifest
 
 if TYPE_CHECKING:
-    from kip848_client.spark._options import SourceOptions
+    from kip848_client.spark.core._options import SourceOptions
 
 __all__ = ["check_ownership", "check_positions"]
 

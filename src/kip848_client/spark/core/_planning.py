@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
-from kip848_client.spark._manifest import Manifest
-from kip848_client.spark._ranges import limited
+from kip848_client.spark.core._manifest import Manifest
+from kip848_client.spark.core._ranges import limited
 
 __all__ = ["DataLost", "Planning", "Seen", "lag_of"]
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kip848_client.spark._ranges import OffsetRange, packed
+from kip848_client.spark.core._ranges import OffsetRange, packed
 
 if TYPE_CHECKING:
-    from kip848_client.spark._options import SourceOptions
+    from kip848_client.spark.core._options import SourceOptions
 
 __all__ = ["TaskRanges", "divided", "tasks_of"]
 

@@ -11,7 +11,7 @@ same in Python, and says what each column means.
 
 from __future__ import annotations
 
-from kip848_client.spark.telemetry._events import events_in, events_of
-from kip848_client.spark.telemetry._tables import tables_of
+from kip848_client.spark.history._events import events_in, events_of
+from kip848_client.spark.history._tables import tables_of
 
 __all__ = ["events_in", "events_of", "tables_of"]
