@@ -37,7 +37,7 @@ from kip848_client.admin import (
     ToPlan,
 )
 from kip848_client.cli._command_config import settings_from
-from kip848_client.cli.groups._views import members_table
+from kip848_client.cli.groups.core._views import members_table
 from kip848_client.core.wire.messages.list_offsets import ListOffsetsRequest
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import GroupAuthorizationFailed, GroupIdNotFound

@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Final, TextIO
 
-from kip848_client.cli._cells import cropped
 from kip848_client.cli._output import Unwritable, size_of
+from kip848_client.cli.core._cells import cropped
 from kip848_client.core.visible import visible
 
 __all__ = ["Live", "Picture", "can_be_live", "cut"]

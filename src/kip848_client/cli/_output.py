@@ -17,8 +17,8 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
-from kip848_client.cli._cells import folded, hanging
-from kip848_client.cli._tables import Table
+from kip848_client.cli.core._cells import folded, hanging
+from kip848_client.cli.core._tables import Table
 from kip848_client.core.visible import visible
 
 __all__ = [

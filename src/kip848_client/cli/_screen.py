@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Generic, Protocol, TextIO, TypeVar
 
-from kip848_client.cli._cells import folded, hanging
 from kip848_client.cli._live import Live, can_be_live, cut
 from kip848_client.cli._output import flush, put
-from kip848_client.cli._tables import Table
+from kip848_client.cli.core._cells import folded, hanging
+from kip848_client.cli.core._tables import Table
 
 __all__ = ["Screen", "ShownRow"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kip848_client.cli.connect._board import Row, footer, table, verdict_lines
-from kip848_client.cli.connect._tally import Tally
+from kip848_client.cli.connect.core._tally import Tally
 
 
 def moved(back_s: float) -> Tally:

@@ -8,7 +8,7 @@ import pytest
 
 from kip848_client.cli._screen import Screen
 from kip848_client.cli.demo._board import Row, table, verdict_lines
-from kip848_client.cli.demo._tally import Verdict
+from kip848_client.cli.demo.core._tally import Verdict
 
 A = Row("A", "STABLE", 3, (0, 1), 120)
 

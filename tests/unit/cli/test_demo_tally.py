@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.cli.demo._tally import Tally
+from kip848_client.cli.demo.core._tally import Tally
 
 
 def test_what_was_acknowledged_and_never_handed_out_is_lost() -> None:

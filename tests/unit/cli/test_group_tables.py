@@ -13,7 +13,7 @@ from kip848_client.admin import (
     MemberDescription,
     Node,
 )
-from kip848_client.cli.groups import _views as views
+from kip848_client.cli.groups.core import _views as views
 
 LONG = "a-topic-with-a-very-long-name"
 FIRST = MemberDescription(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client.cli._cells import cropped, folded, shortened, told_apart, width_of
-from kip848_client.cli._tables import Column, Fit, Form, Table
+from kip848_client.cli.core._cells import cropped, folded, shortened, told_apart, width_of
+from kip848_client.cli.core._tables import Column, Fit, Form, Table
 from tests.support.examples import examples
 from tests.unit.test_visible import ANYTHING
 

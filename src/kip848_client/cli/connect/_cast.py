@@ -8,7 +8,7 @@ from typing import Any
 
 from kip848_client.cli._children import Child
 from kip848_client.cli.connect._board import Row
-from kip848_client.cli.connect._tally import Tally
+from kip848_client.cli.connect.core._tally import Tally
 
 __all__ = ["Player"]
 

@@ -22,7 +22,7 @@ from kip848_client.cli.connect._story import (
     Act,
     Scene,
 )
-from kip848_client.cli.connect._tally import Tally, Verdict
+from kip848_client.cli.connect.core._tally import Tally, Verdict
 from kip848_client.core.connect import ITSELF, item_name
 from kip848_client.errors import Kip848Error
 

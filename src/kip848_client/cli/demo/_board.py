@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.cli._tables import Column, Fit, Table
-from kip848_client.cli.demo._tally import Verdict
+from kip848_client.cli.core._tables import Column, Fit, Table
+from kip848_client.cli.demo.core._tally import Verdict
 
 __all__ = ["Row", "table", "verdict_lines"]
 

@@ -25,7 +25,7 @@ from kip848_client.cli.demo._story import (
     Act,
     Scene,
 )
-from kip848_client.cli.demo._tally import Tally, Verdict
+from kip848_client.cli.demo.core._tally import Tally, Verdict
 from kip848_client.errors import ConfigError, Kip848Error
 from kip848_client.history.recording import HistoryFile
 from kip848_client.producer import Producer

@@ -7,7 +7,7 @@ import argparse
 from kip848_client.admin import Admin
 from kip848_client.cli._connecting import add_connection, error, put_json, run_with_admin, said
 from kip848_client.cli._output import put, put_table
-from kip848_client.cli._tables import Column, Fit, Table
+from kip848_client.cli.core._tables import Column, Fit, Table
 from kip848_client.cli.groups._selection import add_topics, chosen_partitions
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import AdminFailed, ConfigError, Kip848Error

@@ -20,9 +20,7 @@ from kip848_client.cli._connecting import (
     said_of_each,
 )
 from kip848_client.cli._output import put, put_error, put_table
-from kip848_client.cli._tables import Table
-from kip848_client.cli.groups import _views as views
-from kip848_client.cli.groups import _worker_views as workers
+from kip848_client.cli.core._tables import Table
 from kip848_client.cli.groups._selection import (
     add_groups,
     add_types,
@@ -31,6 +29,8 @@ from kip848_client.cli.groups._selection import (
     chosen_groups,
     is_of_types,
 )
+from kip848_client.cli.groups.core import _views as views
+from kip848_client.cli.groups.core import _worker_views as workers
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import AdminFailed
 

@@ -23,7 +23,7 @@ from kip848_client.cli.groups._selection import (
     checked_types,
     is_listed,
 )
-from kip848_client.cli.groups._views import listing_data, listing_names, listing_table
+from kip848_client.cli.groups.core._views import listing_data, listing_names, listing_table
 from kip848_client.errors import AdminFailed
 
 __all__ = ["configure", "run"]

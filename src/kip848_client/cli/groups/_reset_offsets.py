@@ -36,7 +36,7 @@ from kip848_client.cli.groups._selection import (
     chosen_groups,
     chosen_partitions,
 )
-from kip848_client.cli.groups._views import Move, Moves, new_offsets_data, new_offsets_table
+from kip848_client.cli.groups.core._views import Move, Moves, new_offsets_data, new_offsets_table
 from kip848_client.config import parse_duration_ms
 from kip848_client.core.types import TopicPartition
 from kip848_client.core.visible import visible

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kip848_client.admin import Admin, GroupDescription
-from kip848_client.cli._cells import folded
 from kip848_client.cli._connecting import add_connection, run_with_admin, said
 from kip848_client.cli._live import Live, can_be_live, cut
 from kip848_client.cli._output import flush, put
-from kip848_client.cli._tables import Table
-from kip848_client.cli.groups import _views as views
-from kip848_client.cli.groups import _worker_views as workers
+from kip848_client.cli.core._cells import folded
+from kip848_client.cli.core._tables import Table
 from kip848_client.cli.groups._describe import described, offsets_of
+from kip848_client.cli.groups.core import _views as views
+from kip848_client.cli.groups.core import _worker_views as workers
 from kip848_client.core.visible import visible
 from kip848_client.errors import ConfigError, Kip848Error
 

@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-from kip848_client.cli._cells import cropped
 from kip848_client.cli._live import can_be_live
 from kip848_client.cli._output import size_of
+from kip848_client.cli.core._cells import cropped
 from kip848_client.core.visible import visible
 from kip848_client.spark.pipeline import PipelineStatus
 

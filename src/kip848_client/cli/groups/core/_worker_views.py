@@ -12,8 +12,8 @@ from kip848_client.admin import (
     WorkerDescription,
     WorkerItem,
 )
-from kip848_client.cli._tables import NOTHING, Column, Fit, Form, Table
-from kip848_client.cli.groups import _views as views
+from kip848_client.cli.core._tables import NOTHING, Column, Fit, Form, Table
+from kip848_client.cli.groups.core import _views as views
 
 __all__ = [
     "items_data",

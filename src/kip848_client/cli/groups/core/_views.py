@@ -20,7 +20,7 @@ from kip848_client.admin import (
     MovementState,
     movements,
 )
-from kip848_client.cli._tables import NOTHING, Column, Fit, Form, Table
+from kip848_client.cli.core._tables import NOTHING, Column, Fit, Form, Table
 from kip848_client.core.types import TopicPartition
 from kip848_client.core.visible import visible
 

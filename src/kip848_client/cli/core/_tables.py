@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from kip848_client.cli._cells import folded, padded, shortened, told_apart, width_of
+from kip848_client.cli.core._cells import folded, padded, shortened, told_apart, width_of
 from kip848_client.core.visible import visible
 
 __all__ = ["NOTHING", "Column", "Fit", "Form", "Table"]

@@ -1,0 +1,1 @@
+"""The pure part of the command line: cells and tables as text."""

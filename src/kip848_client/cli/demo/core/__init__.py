@@ -1,0 +1,1 @@
+"""The pure part of ``kip848 demo``: counting its records."""

@@ -1,0 +1,1 @@
+"""What ``kip848 groups`` prints, as tables and as data."""
