@@ -16,13 +16,8 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 
 from benchmarks.timing import table
-from kip848_client.connect import (
-    AssignedItem,
-    Configuration,
-    ConnectorTasks,
-    InstallTarget,
-    SendSync,
-)
+from kip848_client.connect import AssignedItem
+from kip848_client.connect.core import Configuration, ConnectorTasks, InstallTarget, SendSync
 from kip848_client.core.connect import (
     ConnectAssignor,
     ConnectProtocol,

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
 from kip848_client import Consumer, TopicPartition
-from kip848_client.core.client_assignors import (
+from kip848_client.assignors import (
     AssignorMetadata,
     GroupAssignment,
     GroupMember,

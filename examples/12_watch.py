@@ -17,7 +17,7 @@ import asyncio
 
 from kip848_client import Consumer, Metrics
 from kip848_client.error_codes import ErrorCode
-from kip848_client.observe.core.watching import MemberFenced, PartitionsAssigned, PartitionsLost
+from kip848_client.observe import MemberFenced, PartitionsAssigned, PartitionsLost
 from mock_coordinator import MockBroker
 from mock_coordinator.core.faults import Fault, Match, Refuse
 

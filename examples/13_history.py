@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 from kip848_client import Consumer
-from kip848_client.history.core import tables_of
+from kip848_client.history import tables_of
 from kip848_client.history.recording import read_files, recording
 from mock_coordinator import MockBroker
 

@@ -1,7 +1,7 @@
 """Drives one ``GroupCore`` in virtual time: what it asks for is performed, nothing is decided.
 
-This is a driver as ``kip848_client.core.group`` describes it, with nothing real around it: the loop is
-the kernel, the transport a simulated network, the application a ``Party``.
+This is a driver as ``kip848_client.core.group`` describes it, with nothing real around it: the loop
+is the kernel, the transport a simulated network, the application a ``Party``.
 """
 
 from __future__ import annotations

@@ -46,6 +46,7 @@ from kip848_client.errors import (
 if TYPE_CHECKING:
     from kip848_client.admin import Admin
     from kip848_client.config import ConsumerConfig, ProducerConfig
+    from kip848_client.connect import Worker
     from kip848_client.consumer import (
         Consumer,
         EventStream,
@@ -116,6 +117,7 @@ __all__ = [
     "TransactionAborted",
     "TransactionTimedOut",
     "TransportError",
+    "Worker",
     "__version__",
 ]
 
@@ -142,6 +144,7 @@ _LAZY: Final = {
     "RecordBatchView": "kip848_client.consumer",
     "RecordMetadata": "kip848_client.producer",
     "Transaction": "kip848_client.producer",
+    "Worker": "kip848_client.connect",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.connect import ClassicWorkerSettings
+from kip848_client.connect.core import ClassicWorkerSettings
 from kip848_client.connect.core._classic_errors import RULES, ClassicVerdict, judge
 from tests.errors_page.columns import Column, Told
 

@@ -12,7 +12,8 @@ import pytest
 
 from kip848_client import Admin, AdminFailed, Consumer, TopicPartition
 from kip848_client.admin import AssignorMessage, GroupDescription, WorkerState
-from kip848_client.connect import ConnectorTasks, Worker
+from kip848_client.connect import Worker
+from kip848_client.connect.core import ConnectorTasks
 from kip848_client.core.client_assignors import (
     AssignorMetadata,
     GroupAssignment,

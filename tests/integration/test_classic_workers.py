@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from kip848_client import Consumer
-from kip848_client.connect import AssignedItem, ConnectorTasks, Worker
+from kip848_client.connect import AssignedItem, Worker
+from kip848_client.connect.core import ConnectorTasks
 from kip848_client.core.connect import IncrementalCooperativeAssignor, SpreadAssignor
 from kip848_client.core.member import MemberState
 from kip848_client.core.wire.messages.list_offsets import (

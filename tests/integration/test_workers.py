@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from kip848_client.connect import AssignedItem, ConnectorTasks, Worker
+from kip848_client.connect import AssignedItem, Worker
+from kip848_client.connect.core import ConnectorTasks
 from kip848_client.core.client_assignors import AssignorMetadata
 from kip848_client.core.connect import (
     AssignmentMetadata,

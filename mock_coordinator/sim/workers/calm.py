@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kip848_client.connect import AssignedItem
+from kip848_client.connect.core import AssignedItem
 from kip848_client.core.member import MemberState
 from mock_coordinator.sim.verdict import Stuck
 from mock_coordinator.sim.workers.configuration import Configured, items_in

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kip848_client.connect import AssignedItem, Configuration, ConnectorTasks
+from kip848_client.connect.core import AssignedItem, Configuration, ConnectorTasks
 from kip848_client.core.connect import ITSELF
 from mock_coordinator.sim.workers.options import WorkerOptions
 from mock_coordinator.sim.world_context import WorldContext

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from kip848_client.connect import AssignedItem
+from kip848_client.connect.core import AssignedItem
 from kip848_client.core.connect import ITSELF
 from mock_coordinator.sim.invariants import Violation
 

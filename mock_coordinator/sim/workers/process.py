@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.connect import (
+from kip848_client.connect.core import (
     AbandonComputation,
     AssignedItem,
     AssignorVersions,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kip848_client.connect import (
+from kip848_client.connect.core import (
     ComputingLost,
     InstallTarget,
     PrepareTarget,

@@ -14,7 +14,8 @@ from aiokafka.errors import KafkaError
 
 from kip848_client.aiokafka._carried import Carried, CarriedFetch, CarriedProduce
 from kip848_client.aiokafka._client import LinkedClient
-from kip848_client.core.ports import ANY_VERSION, TopicView, VersionLimits
+from kip848_client.core.ports import TopicView
+from kip848_client.core.types import ANY_VERSION, VersionLimits
 from kip848_client.errors import BrokerError, Kip848Error, UnsupportedVersion
 from kip848_client.runtime.net._errors import translated
 from kip848_client.runtime.net._transport import KafkaTransport

@@ -49,7 +49,8 @@ class Watched(Inquiry[K, V]):
 
     def events(self, *, size: int = 1_000, heartbeats: bool = False) -> EventStream:
         """What happens to the membership from now on, to be iterated over with ``async for``:
-        ``MembershipEvent``s of ``kip848_client.observe.core.watching``, each with its time and member epoch.
+        ``MembershipEvent``s of ``kip848_client.observe.core.watching``, each with its time and
+        member epoch.
 
         It ends when the consumer is stopped. Legal before ``start``, so that nothing is missed.
         Each stream has a queue of ``size`` events: whoever reads too slowly loses the oldest ones,

@@ -7,29 +7,22 @@ the real ones. Every method is called from the event loop's own thread.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
-from kip848_client.core.types import TopicId
+from kip848_client.core.types import ANY_VERSION, TopicId, VersionLimits
 from kip848_client.core.wire.messages.metadata import MetadataResponseTopic
 from kip848_client.errors import TransportError
 
 __all__ = [
-    "ANY_VERSION",
     "Clock",
     "ConnectionBroken",
     "ConnectionWatch",
     "NotSent",
     "TopicView",
     "Transport",
-    "VersionLimits",
     "WaitingTransport",
     "WatchedConnection",
 ]
-
-VersionLimits = tuple[int, int]
-"""Lowest and highest version of a request that its sender can do with."""
-
-ANY_VERSION: Final[VersionLimits] = (0, 32767)
 
 
 class NotSent(TransportError):

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, NewType
 from uuid import UUID
 
 __all__ = [
+    "ANY_VERSION",
     "JOIN_EPOCH",
     "LEAVE_EPOCH",
     "STATIC_LEAVE_EPOCH",
@@ -22,6 +23,7 @@ __all__ = [
     "TopicId",
     "TopicIdPartition",
     "TopicPartition",
+    "VersionLimits",
     "Wait",
     "format_topic_id",
     "parse_topic_id",
@@ -109,3 +111,9 @@ def parse_topic_id(text: str) -> TopicId:
         return TopicId(UUID(text).bytes)
     except ValueError as err:
         raise ValueError(f"not a topic id: {text!r} (base64 or hex of 16 bytes)") from err
+
+
+VersionLimits = tuple[int, int]
+"""Lowest and highest version of a request that its sender can use."""
+
+ANY_VERSION: Final[VersionLimits] = (0, 32767)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
-from kip848_client.core.ports import NotSent, Transport, VersionLimits
+from kip848_client.core.ports import NotSent, Transport
 from kip848_client.core.produce import (
     AddOffsets,
     AddPartitions,
@@ -56,6 +56,7 @@ from kip848_client.core.produce._wire import (
     transaction_described_answer,
     transaction_level,
 )
+from kip848_client.core.types import VersionLimits
 from kip848_client.errors import (
     BrokerError,
     Kip848Error,

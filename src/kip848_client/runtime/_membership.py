@@ -20,8 +20,8 @@ from kip848_client.core.member import (
     LossReason,
     SendHeartbeat,
 )
-from kip848_client.core.ports import ConnectionBroken, Transport, VersionLimits
-from kip848_client.core.types import MemberId
+from kip848_client.core.ports import ConnectionBroken, Transport
+from kip848_client.core.types import MemberId, VersionLimits
 from kip848_client.errors import (
     BrokerError,
     Kip848Error,

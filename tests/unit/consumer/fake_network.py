@@ -11,7 +11,7 @@ import pytest
 
 from kip848_client import Consumer, TopicPartition
 from kip848_client.consumer._engine import Engine
-from kip848_client.core.ports import ANY_VERSION, VersionLimits
+from kip848_client.core.types import ANY_VERSION, VersionLimits
 from kip848_client.core.wire import request_api
 from kip848_client.runtime.net._transport import KafkaTransport
 from mock_coordinator import MockBroker

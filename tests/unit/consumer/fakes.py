@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from kip848_client.core.ports import ANY_VERSION, VersionLimits
-from kip848_client.core.types import TopicId
+from kip848_client.core.types import ANY_VERSION, TopicId, VersionLimits
 from kip848_client.core.wire import request_api
 from kip848_client.core.wire.messages.metadata import MetadataResponseTopic
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.connect import heartbeat_outcome as outcome_of_worker
+from kip848_client.connect.core import heartbeat_outcome as outcome_of_worker
 from kip848_client.core.group_wire.heartbeat import heartbeat_outcome as outcome_of_consumer
 from kip848_client.core.member import (
     AssignorNews,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client.core.ports import ConnectionBroken, NotSent, VersionLimits
+from kip848_client.core.ports import ConnectionBroken, NotSent
 from kip848_client.core.produce import (
     NOBODY,
     AddOffsets,
@@ -32,7 +32,7 @@ from kip848_client.core.produce import (
     TxnAnswered,
     TxnLost,
 )
-from kip848_client.core.types import TopicId, TopicPartition
+from kip848_client.core.types import TopicId, TopicPartition, VersionLimits
 from kip848_client.core.wire.messages.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,

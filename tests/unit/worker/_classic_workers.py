@@ -7,9 +7,9 @@ import heapq
 import itertools
 from typing import Any, Final, TypeVar
 
-from kip848_client.connect import (
+from kip848_client.connect import AssignedItem
+from kip848_client.connect.core import (
     VERSIONS,
-    AssignedItem,
     ClassicRequest,
     ClassicWorkerCore,
     ClassicWorkerSettings,

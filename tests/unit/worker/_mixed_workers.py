@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
-from kip848_client.connect import (
+from kip848_client.connect.core import (
     AssignorVersions,
     JoinRequested,
     StartItems,

@@ -6,9 +6,9 @@ import heapq
 from collections.abc import Iterable
 from typing import Final, TypeVar
 
-from kip848_client.connect import (
+from kip848_client.connect import AssignedItem
+from kip848_client.connect.core import (
     AbandonComputation,
-    AssignedItem,
     AssignorVersions,
     ComputeTarget,
     ComputingLost,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.connect import (
+from kip848_client.connect.core import (
     Configuration,
     ConfigurationRead,
     ConnectorTasks,

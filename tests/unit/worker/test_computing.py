@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client.connect import (
+from kip848_client.connect.core import (
     AssignorVersions,
     ComputeTarget,
     Configuration,

@@ -7,8 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from kip848_client.connect import AssignedItem, ItemsStarted, ItemsStopped, StartItems, StopItems
+from kip848_client.connect import AssignedItem
 from kip848_client.connect._driving import Driving, Requests
+from kip848_client.connect.core import ItemsStarted, ItemsStopped, StartItems, StopItems
 from kip848_client.connect.core._core import Output, WorkerCore
 from kip848_client.connect.core._events import WorkerEvent
 from kip848_client.core.member import Event

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.connect import (
+from kip848_client.connect.core import (
     Configuration,
     ConfigurationRead,
     ConnectorTasks,

@@ -5,12 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.connect import (
-    AssignedItem,
-    Configuration,
-    ConnectorTasks,
-    RebalanceRequested,
-)
+from kip848_client.connect import AssignedItem
+from kip848_client.connect.core import Configuration, ConnectorTasks, RebalanceRequested
 from kip848_client.core.connect import ITSELF, ConnectProtocol, EagerAssignor, RebalanceReason
 from tests.unit.worker._mixed_workers import MixedWorkers
 

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kip848_client.connect import WorkerSettings
-from kip848_client.connect.core import _partitions
+from kip848_client.connect.core import WorkerSettings, _partitions
 from kip848_client.connect.core._computing import Computing
 from kip848_client.connect.core._core import WorkerCore
 from kip848_client.connect.core._reasons import Offer

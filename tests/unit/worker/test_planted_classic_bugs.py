@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.connect import ClassicWorkerCore
+from kip848_client.connect.core import ClassicWorkerCore
 from kip848_client.connect.core._classic_items import HeldItems
 from kip848_client.connect.core._classic_leading import Leading
 from kip848_client.connect.core._classic_membership import ClassicMembership

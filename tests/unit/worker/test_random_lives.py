@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from kip848_client.connect import (
+from kip848_client.connect.core import (
     Configuration,
     ConfigurationRead,
     ConnectorTasks,

@@ -10,8 +10,9 @@ from typing import Any, cast
 
 import pytest
 
-from kip848_client.connect import (
-    AssignedItem,
+from kip848_client.connect import AssignedItem
+from kip848_client.connect._driving import Driving
+from kip848_client.connect.core import (
     ItemsStarted,
     ItemsStopped,
     Output,
@@ -20,7 +21,6 @@ from kip848_client.connect import (
     TellAssignors,
     WorkerEvent,
 )
-from kip848_client.connect._driving import Driving
 from kip848_client.core.connect import Items, NewWorkerAssignment
 from kip848_client.core.member import Event, TimerFired
 from tests.support.planting import Plant, plant

@@ -3,7 +3,7 @@ run them by then, so nothing of them may start. On both protocols."""
 
 from __future__ import annotations
 
-from kip848_client.connect import (
+from kip848_client.connect.core import (
     Configuration,
     ConfigurationRead,
     ConnectorTasks,

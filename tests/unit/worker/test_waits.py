@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from kip848_client.config import WorkerConfig
-from kip848_client.connect import Configuration
 from kip848_client.connect._choosing import classic_settings, connect_settings
 from kip848_client.connect._classic_requests import ClassicRequests
 from kip848_client.connect._driving import Driving
 from kip848_client.connect._offered import offered_versions
 from kip848_client.connect._requests import WorkerRequests
+from kip848_client.connect.core import Configuration
 from kip848_client.connect.core._classic_core import ClassicWorkerCore
 from kip848_client.connect.core._core import WorkerCore
 from kip848_client.connect.core._events import JoinRequested

@@ -1,8 +1,8 @@
 """What workers put into the opaque bytes of the classic protocol, as a Connect group has it.
 
 Where consumers embed a ``UserData`` that only their assignor can read, the bytes of workers are
-known: versions 0 to 2 of one encoding (``kip848_client.core.connect``), the same that workers of the new
-protocol use. So the coordinator translates, and nothing is said in version -1.
+known: versions 0 to 2 of one encoding (``kip848_client.core.connect``), the same that workers of
+the new protocol use. So the coordinator translates, and nothing is said in version -1.
 
 Two things are different in classic rounds. A worker is not told what it has but what to begin and
 to stop, beside what it said that it has. And nobody knows of generations of tasks: those that a

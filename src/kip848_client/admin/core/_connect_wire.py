@@ -1,7 +1,7 @@
 """Groups of Kafka Connect workers between an admin's terms and the wire's: pure translation.
 
-Workers and assignors exchange metadata as bytes (``kip848_client.core.connect``). It is parsed here if
-possible; a user's own assignor may use a format that we do not know.
+Workers and assignors exchange metadata as bytes (``kip848_client.core.connect``). It is parsed here
+if possible; a user's own assignor may use a format that we do not know.
 """
 
 from __future__ import annotations

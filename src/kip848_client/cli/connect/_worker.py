@@ -14,7 +14,8 @@ from typing import Any
 
 from kip848_client.cli._children import farewell, say
 from kip848_client.cli.connect._story import CONNECTORS
-from kip848_client.connect import AssignedItem, Worker
+from kip848_client.connect import Worker
+from kip848_client.connect.core import AssignedItem
 from kip848_client.core.connect import IncrementalCooperativeAssignor
 from kip848_client.errors import Kip848Error
 

@@ -1,7 +1,7 @@
 """The states of a worker in a group of the classic protocol, and every legal move between them.
 
-As ``kip848_client.core.member``'s: whatever changes the state goes through ``advance`` in this file, and
-this file knows nothing about why a trigger happened.
+As ``kip848_client.core.member``'s: whatever changes the state goes through ``advance`` in this
+file, and this file knows nothing about why a trigger happened.
 
 Theory of operation
 -------------------

@@ -2,7 +2,8 @@
 
 The member core reconciles partitions, and needs to know nothing of them but whether two are the
 same. Tasks of one generation of a connector are the partitions of one topic, by their numbers; the
-connector itself is the partition 0 of a topic of its own (``kip848_client.core.connect.resource_of``).
+connector itself is the partition 0 of a topic of its own
+(``kip848_client.core.connect.resource_of``).
 """
 
 from __future__ import annotations

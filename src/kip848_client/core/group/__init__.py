@@ -1,8 +1,8 @@
 """Everything that a consumer decides about its group, as one pure core.
 
-``GroupCore.step(now_ms, event)`` takes the events of the member (``kip848_client.core.member``), of the
-committer (``kip848_client.core.offsets``) and its own, and returns commands. A driver, the consumer's or
-the simulation's, performs them in order and does nothing else::
+``GroupCore.step(now_ms, event)`` takes the events of the member (``kip848_client.core.member``), of
+the committer (``kip848_client.core.offsets``) and its own, and returns commands. A driver, the
+consumer's or the simulation's, performs them in order and does nothing else::
 
     def feed(event: Input) -> None:            # synchronous, and the only caller of step
         for command in core.step(clock.now_ms(), event):

@@ -1,4 +1,5 @@
-"""Computing the assignment of a group of consumers (rounds: ``kip848_client.core.assignor_rounds``).
+"""Computing the assignment of a group of consumers (rounds:
+``kip848_client.core.assignor_rounds``).
 
 Where an assignor fails for a group epoch for the first time, an assignment of nothing is installed:
 the coordinator refuses it (unless there is nothing to assign), and another member computes. Where

@@ -15,8 +15,7 @@ from typing import Final
 
 from kip848_client.core.group import CommittedRow
 from kip848_client.core.offsets import CommitRefusal, CommittableOffset
-from kip848_client.core.ports import VersionLimits
-from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicPartition
+from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicPartition, VersionLimits
 from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

@@ -1,9 +1,12 @@
 """Bytes and messages: Kafka's wire format, without I/O and without rules of the protocol.
 
-A message is a plain dataclass with the fields of all versions (``kip848_client.core.wire.messages``)::
+A message is a plain dataclass with the fields of all versions
+(``kip848_client.core.wire.messages``)::
 
     from kip848_client.core.wire import decode, encode
-    from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+    from kip848_client.core.wire.messages.consumer_group_heartbeat import (
+        ConsumerGroupHeartbeatRequest,
+    )
 
     body = encode(ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=3), 1)
     again = decode(ConsumerGroupHeartbeatRequest, 1, body)

@@ -1,4 +1,5 @@
-"""``python -m kip848_client.core.wire ConsumerGroupHeartbeatRequest 1`` prints the generated codec."""
+"""``python -m kip848_client.core.wire ConsumerGroupHeartbeatRequest 1`` prints the generated
+codec."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 """The history of groups: what happened to their members, as events of one schema, and four tables
 that are computed from them. Pure.
 
-Members and the bundled coordinator write events as lines of JSON (``kip848_client.history.recording``).
-``_schema`` says what is in a line, ``_lines`` reads it, ``_clocks`` brings the clocks of several
-hosts together, ``_ownership`` finds who owned what when, and a module a table computes the rest.
-``kip848 report`` draws what comes out. The same tables in SQL: ``kip848_client.spark.history``.
+Members and the bundled coordinator write events as lines of JSON
+(``kip848_client.history.recording``). ``_schema`` says what is in a line, ``_lines`` reads it,
+``_clocks`` brings the clocks of several hosts together, ``_ownership`` finds who owned what when,
+and a module a table computes the rest. ``kip848 report`` draws what comes out. The same tables in
+SQL: ``kip848_client.spark.history``.
 """
 
 from __future__ import annotations

@@ -78,7 +78,8 @@ def _read(path: Path, record: Record) -> None:
     if first is not None and len(record.events) == before:
         raise ConfigError(
             f"{path} has no event of a group's history; line {first.line}: {first.why}. Such files "
-            "are written by kip848_client.history.recording, kip848 mock --events and kip848 demo --events."
+            "are written by kip848_client.history.recording, kip848 mock --events and "
+            "kip848 demo --events."
         )
 
 

@@ -1,8 +1,9 @@
 """``kip848 report``: a page, and pictures, of what happened to the members of groups.
 
-``_views`` cuts the tables of ``kip848_client.history.core`` into groups and gives members names that can
-be read, ``_words`` says what was found, a module a picture draws it, ``_page`` puts all on one
-page. Pictures are matplotlib's (extra ``report``), which nothing outside of this package imports.
+``_views`` cuts the tables of ``kip848_client.history.core`` into groups and gives members names
+that can be read, ``_words`` says what was found, a module a picture draws it, ``_page`` puts all on
+one page. Pictures are matplotlib's (extra ``report``), which nothing outside of this package
+imports.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kip848_client.core.ports import VersionLimits
+from kip848_client.core.types import VersionLimits
 from kip848_client.core.wire import Api, negotiate, read_response, request_api, write_request
 from kip848_client.errors import WireError
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kip848_client.core.bootstrap import bootstrap_addresses
-from kip848_client.core.ports import ANY_VERSION, Clock, ConnectionWatch, NotSent, VersionLimits
+from kip848_client.core.ports import Clock, ConnectionWatch, NotSent
+from kip848_client.core.types import ANY_VERSION, VersionLimits
 from kip848_client.core.wire import api_named, negotiate, request_api
 from kip848_client.core.wire.messages.find_coordinator import FindCoordinatorRequest
 from kip848_client.errors import (
@@ -35,7 +36,8 @@ _INSTALL: Final = api_named("ConsumerGroupInstallAssignment")
 
 
 class KafkaTransport:
-    """See ``kip848_client.core.ports.Transport``. Call ``bootstrap`` first, ``close`` at the end."""
+    """See ``kip848_client.core.ports.Transport``. Call ``bootstrap`` first, ``close`` at the
+    end."""
 
     def __init__(
         self,

@@ -19,9 +19,9 @@ _EVENTS: Final = "history_events"
 def tables_of(
     spark: SparkSession, events: DataFrame, *, sla_ms: int = SLA_MS
 ) -> dict[str, DataFrame]:
-    """The tables of ``kip848_client.history.core.TABLES`` by name, computed when they are asked for.
-    ``events`` is a batch, as ``events_of`` gives it or read from Parquet; ``sla_ms`` is how soon a
-    heartbeat is promised to be answered."""
+    """The tables of ``kip848_client.history.core.TABLES`` by name, computed when they are asked
+    for. ``events`` is a batch, as ``events_of`` gives it or read from Parquet; ``sla_ms`` is how
+    soon a heartbeat is promised to be answered."""
     mark = uuid4().hex[:8]  # a session may have several histories
     names = {_EVENTS: f"{_EVENTS}_{mark}"}
     events.createOrReplaceTempView(names[_EVENTS])
