@@ -6,313 +6,61 @@ import pytest
 
 from tests.tidy.source_tree import Module, imports_of, product_modules
 
-GROUND = (
-    "kip848_client.core.types",
-    "kip848_client.errors",
-    "kip848_client.error_codes",
-    "kip848_client.core.shown",
-    "kip848_client.core.lazy",
-    "kip848_client.core.extensions",
-    "kip848_client.core.extras",
-    "kip848_client.core.secrets",
-    "kip848_client.core.visible",
-    "kip848_client.core.partition_names",
-    "kip848_client.core.backoff",
-)
-"""The ground floor: whoever is above may import it."""
+LAYERS: dict[str, tuple[str, ...]] = {
+    # folder or module              what of the client it may import, itself and the errors apart
+    "core": (),
+    "observe": ("core",),
+    "config": ("core", "observe"),
+    "runtime": ("core", "observe", "config"),
+    "serialization": ("core",),
+    "schema_registry": ("core", "serialization"),
+    "records": ("core", "serialization", "runtime.net"),
+    "consumer": ("core", "observe", "config", "runtime", "records"),
+    "producer": ("core", "observe", "config", "runtime", "serialization"),
+    "admin": ("core", "config", "runtime"),
+    "processor": ("core", "observe", "config", "runtime", "records", "consumer", "producer"),
+    "assignors": ("core",),
+    "prometheus": ("core", "observe"),
+    "otel": ("core", "observe"),
+    "connect": ("core", "config", "runtime"),
+    "history": ("core", "observe", "consumer", "producer"),
+    "spark": ("core", "config", "records", "consumer", "producer", "admin", "history"),
+    "aiokafka": ("core", "config", "runtime", "consumer", "producer"),
+}
+"""The client from the ground up. Only ``cli`` and ``testing`` may import all of it."""
 
-LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    # package                          what of ours it may import, itself apart
-    ("kip848_client.core.types", ()),
-    ("kip848_client.core.backoff", ()),
-    ("kip848_client.errors", ("kip848_client.error_codes",)),
-    ("kip848_client.error_codes", ()),
-    ("kip848_client.core.compression", ()),
-    ("kip848_client.core.wire", GROUND),
-    ("kip848_client.core.assignors", GROUND),
-    ("kip848_client.core.member", GROUND),
-    ("kip848_client.core.offsets", (*GROUND, "kip848_client.core.ports")),
-    (
-        "kip848_client.core.client_assignors",
-        (*GROUND, "kip848_client.core.assignors", "kip848_client.core.wire"),
-    ),
-    (
-        "kip848_client.core.connect",
-        (
-            *GROUND,
-            "kip848_client.core.assignors",
-            "kip848_client.core.client_assignors",
-            "kip848_client.core.wire",
-        ),
-    ),
-    ("kip848_client.core.assignor_rounds", (*GROUND, "kip848_client.core.client_assignors")),
-    (
-        "kip848_client.core.group",
-        (
-            *GROUND,
-            "kip848_client.core.member",
-            "kip848_client.core.offsets",
-            "kip848_client.core.client_assignors",
-            "kip848_client.core.assignor_rounds",
-        ),
-    ),
-    (
-        "kip848_client.connect",
-        (
-            *GROUND,
-            "kip848_client.core.wire",
-            "kip848_client.core.member",
-            "kip848_client.core.client_assignors",
-            "kip848_client.core.connect",
-            "kip848_client.core.assignor_rounds",
-            "kip848_client.core.ports",
-            "kip848_client.runtime.clock",
-            "kip848_client.config",
-            "kip848_client.runtime.net",
-            "kip848_client.runtime",
-        ),
-    ),
-    ("kip848_client.core.cluster", (*GROUND, "kip848_client.core.wire")),
-    (
-        "kip848_client.core.fetch",
-        (*GROUND, "kip848_client.core.cluster", "kip848_client.core.wire"),
-    ),
-    (
-        "kip848_client.core.produce",
-        (*GROUND, "kip848_client.core.cluster", "kip848_client.core.wire"),
-    ),
-    ("kip848_client.observe.core.metrics", ()),
-    ("kip848_client.history.core", GROUND),
-    (
-        "kip848_client.history.recording",
-        (
-            *GROUND,
-            "kip848_client.history.core",
-            "kip848_client.observe.core.watching",
-            "kip848_client.consumer",
-            "kip848_client.producer",
-        ),
-    ),
-    (
-        "kip848_client.history.report",
-        (*GROUND, "kip848_client.history.core", "kip848_client.history.recording"),
-    ),
-    (
-        "kip848_client.runtime.telemetry",
-        (
-            *GROUND,
-            "kip848_client.core.compression",
-            "kip848_client.core.wire",
-            "kip848_client.observe.core.metrics",
-            "kip848_client.core.ports",
-            "kip848_client.runtime.random",
-            "kip848_client.runtime",
-        ),
-    ),
-    ("kip848_client.prometheus", (*GROUND, "kip848_client.observe.core.metrics")),
-    ("kip848_client.otel", (*GROUND, "kip848_client.observe.core.metrics")),
-    (
-        "kip848_client.observe.core.watching",
-        (
-            *GROUND,
-            "kip848_client.core.member",
-            "kip848_client.core.offsets",
-            "kip848_client.core.group",
-            "kip848_client.core.fetch",
-            "kip848_client.core.cluster",
-            "kip848_client.core.produce",
-            "kip848_client.observe.core.metrics",
-        ),
-    ),
-    (
-        "kip848_client.core.group_wire.heartbeat",
-        (*GROUND, "kip848_client.core.wire", "kip848_client.core.member"),
-    ),
-    (
-        "kip848_client.core.group_wire.assignors",
-        (
-            *GROUND,
-            "kip848_client.core.wire",
-            "kip848_client.core.group",
-            "kip848_client.core.client_assignors",
-        ),
-    ),
-    (
-        "kip848_client.core.group_wire.offsets",
-        (
-            *GROUND,
-            "kip848_client.core.wire",
-            "kip848_client.core.offsets",
-            "kip848_client.core.group",
-            "kip848_client.core.ports",
-        ),
-    ),
-    ("kip848_client.core.ports", (*GROUND, "kip848_client.core.wire")),
-    ("kip848_client.core.shown", ()),
-    ("kip848_client.core.lazy", ()),
-    ("kip848_client._version", ()),
-    ("kip848_client.core.extensions", ()),
-    ("kip848_client.core.extras", ()),
-    ("kip848_client.core.secrets", ("kip848_client.core.shown",)),
-    ("kip848_client.core.visible", ()),
-    ("kip848_client.core.partition_names", ("kip848_client.core.types",)),
-    ("kip848_client.core.bootstrap", ()),
-    ("kip848_client.runtime.clock", ()),
-    ("kip848_client.runtime.random", ()),
-    ("kip848_client.runtime.arguments", GROUND),
-    (
-        "kip848_client.config",
-        (
-            *GROUND,
-            "kip848_client.core.bootstrap",
-            "kip848_client.core.client_assignors",
-            "kip848_client.core.connect",
-            "kip848_client.observe.core.metrics",
-        ),
-    ),
-    (
-        "kip848_client.runtime.net",
-        (
-            *GROUND,
-            "kip848_client.core.compression",
-            "kip848_client.core.wire",
-            "kip848_client.core.ports",
-            "kip848_client.core.bootstrap",
-            "kip848_client.runtime.random",
-        ),
-    ),
-    (
-        "kip848_client.runtime",
-        (
-            *GROUND,
-            "kip848_client.core.cluster",
-            "kip848_client.core.wire",
-            "kip848_client.core.member",
-            "kip848_client.core.client_assignors",
-            "kip848_client.core.ports",
-            "kip848_client.runtime.random",
-            "kip848_client.config",
-            "kip848_client.runtime.net",
-        ),
-    ),
-    ("kip848_client.serialization", GROUND),
-    ("kip848_client.schema_registry", (*GROUND, "kip848_client.serialization")),
-    (
-        "kip848_client.records",
-        (
-            *GROUND,
-            "kip848_client.core.compression",
-            "kip848_client.core.fetch",
-            "kip848_client.serialization",
-            "kip848_client.runtime.net._codec",
-        ),
-    ),
-    (
-        "kip848_client.consumer",
-        (
-            *GROUND,
-            "kip848_client.core.wire",
-            "kip848_client.core.member",
-            "kip848_client.core.offsets",
-            "kip848_client.core.group",
-            "kip848_client.core.client_assignors",
-            "kip848_client.core.assignor_rounds",
-            "kip848_client.core.group_wire.assignors",
-            "kip848_client.core.group_wire.heartbeat",
-            "kip848_client.core.group_wire.offsets",
-            "kip848_client.core.ports",
-            "kip848_client.runtime.arguments",
-            "kip848_client.runtime.clock",
-            "kip848_client.config",
-            "kip848_client.runtime.net",
-            "kip848_client.runtime",
-            "kip848_client.core.cluster",
-            "kip848_client.core.fetch",
-            "kip848_client.records",
-            "kip848_client.observe.core.metrics",
-            "kip848_client.runtime.telemetry",
-            "kip848_client.observe.core.watching",
-        ),
-    ),
-    (
-        "kip848_client.producer",
-        (
-            *GROUND,
-            "kip848_client.core.wire",
-            "kip848_client.core.cluster",
-            "kip848_client.core.produce",
-            "kip848_client.serialization",
-            "kip848_client.core.ports",
-            "kip848_client.runtime.arguments",
-            "kip848_client.runtime.random",
-            "kip848_client.runtime.clock",
-            "kip848_client.config",
-            "kip848_client.runtime.net",
-            "kip848_client.runtime",
-            "kip848_client.observe.core.metrics",
-            "kip848_client.runtime.telemetry",
-            "kip848_client.observe.core.watching",
-        ),
-    ),
-    (
-        "kip848_client.admin",
-        (
-            *GROUND,
-            "kip848_client.core.wire",
-            "kip848_client.core.ports",
-            "kip848_client.runtime.arguments",
-            "kip848_client.runtime.random",
-            "kip848_client.runtime.clock",
-            "kip848_client.core.assignors",
-            "kip848_client.core.client_assignors",
-            "kip848_client.core.connect",
-            "kip848_client.config",
-            "kip848_client.runtime.net",
-            "kip848_client.runtime",
-        ),
-    ),
-    (
-        "kip848_client.processor.core",
-        (
-            *GROUND,
-            "kip848_client.core.ports",
-            "kip848_client.runtime.arguments",
-            "kip848_client.runtime.clock",
-            "kip848_client.config",
-            "kip848_client.runtime",
-            "kip848_client.records",
-            "kip848_client.consumer",
-            "kip848_client.producer",
-            "kip848_client.observe.core.watching",
-        ),
-    ),
-    (
-        "kip848_client.spark",
-        (
-            *GROUND,
-            "kip848_client.config",
-            "kip848_client.records",
-            "kip848_client.consumer",
-            "kip848_client.producer",
-            "kip848_client.admin",
-            "kip848_client.history.core",
-        ),
-    ),
-    (
-        "kip848_client.aiokafka",
-        (
-            *GROUND,
-            "kip848_client.config",
-            "kip848_client.core.wire",
-            "kip848_client.core.ports",
-            "kip848_client.core.member",
-            "kip848_client.core.produce",
-            "kip848_client.runtime.net",
-            "kip848_client.consumer",
-            "kip848_client.producer",
-        ),
-    ),
+CLIENT_CORE: dict[str, tuple[str, ...]] = {
+    # folder or module of ``core``  what of ``core`` it may import, itself and the ground apart
+    "wire": (),
+    "compression": (),
+    "ports": ("wire",),
+    "assignors": (),
+    "client_assignors": ("assignors", "wire"),
+    "connect": ("assignors", "client_assignors", "wire"),
+    "assignor_rounds": ("client_assignors",),
+    "member": (),
+    "offsets": (),
+    "group": ("member", "offsets", "client_assignors", "assignor_rounds"),
+    "group_wire": ("wire", "member", "offsets", "group", "client_assignors"),
+    "cluster": ("wire",),
+    "fetch": ("cluster", "wire"),
+    "produce": ("cluster", "wire"),
+}
+GROUND = (
+    "types",
+    "backoff",
+    "bootstrap",
+    "extensions",
+    "extras",
+    "lazy",
+    "partition_names",
+    "recovery",
+    "secrets",
+    "shown",
+    "throttle",
+    "visible",
 )
+"""The modules of ``core`` that every other one may import."""
 
 LAYERS_OF_THE_MOCK: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("connection", ("core",)),
@@ -323,7 +71,7 @@ LAYERS_OF_THE_MOCK: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 ONLY_IMPORTER = {
-    "aiokafka": ("kip848_client.runtime.net",),
+    "aiokafka": ("kip848_client.runtime.net", "kip848_client.aiokafka"),
     "pydantic": ("kip848_client.config", "kip848_client.spark.pipeline"),
     "anyio": ("kip848_client", "mock_coordinator"),
     # Kafka matches subscriptions (KIP-848) and transactional ids (KIP-1152) with RE2/J
@@ -350,27 +98,56 @@ def _sources(*packages: str) -> list[Module]:
 
 def test_each_entry_names_a_module() -> None:
     """An entry whose module was renamed would allow or forbid nothing, and say nothing."""
-    of_client = [*GROUND, *(name for _, below in LAYERS for name in below)]
+    of_client = [name for below in LAYERS.values() for name in below]
+    of_core = [*GROUND, *(name for below in CLIENT_CORE.values() for name in below)]
     of_mock = [name for folder, below in LAYERS_OF_THE_MOCK for name in (folder, *below)]
     named = {
         *(f"kip848_client.{name}" for name in of_client),
         *(f"mock_coordinator.{name}" for name in of_mock),
-        *(package for package, _ in LAYERS),
+        *(f"kip848_client.core.{name}" for name in of_core),
         *(importer for importers in ONLY_IMPORTER.values() for importer in importers),
     }
     lost = named - {module.name for module in product_modules()}
     assert not lost, f"there are no modules of these names: {sorted(lost)}"
 
 
-@pytest.mark.parametrize(("package", "below"), LAYERS, ids=[layer[0] for layer in LAYERS])
-def test_imports_go_down(package: str, below: tuple[str, ...]) -> None:
-    allowed = (package, *below)
+ERRORS = ("kip848_client.errors", "kip848_client.error_codes")
+
+
+def _goes_down(package: str, allowed: tuple[str, ...]) -> None:
     for module in _sources(package):
         for name, line in imports_of(module):
             if not name.startswith(("kip848_client", "mock_coordinator")):
                 continue
             fine = any(name == one or name.startswith(one + ".") for one in allowed)
             assert fine, f"{module.path}:{line}: {package} may not import {name}"
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_imports_go_down(package: str) -> None:
+    allowed = (package, *LAYERS[package])
+    within = (f"kip848_client.{each}" for each in allowed)
+    _goes_down(f"kip848_client.{package}", (*ERRORS, *within))
+
+
+@pytest.mark.parametrize("package", [*CLIENT_CORE, *GROUND])
+def test_imports_of_the_core_go_down(package: str) -> None:
+    allowed = (package, *GROUND, *CLIENT_CORE.get(package, ()))
+    within = (f"kip848_client.core.{each}" for each in allowed)
+    _goes_down(f"kip848_client.core.{package}", (*ERRORS, *within))
+
+
+def test_the_layers_are_all_of_the_client() -> None:
+    """A row that is renamed, or a folder without a row, is found."""
+    top = _children("kip848_client") - {"__main__", "_version", "errors", "error_codes"}
+    assert top == {*LAYERS, "cli", "testing"}
+    assert _children("kip848_client.core") == {*CLIENT_CORE, *GROUND}
+
+
+def _children(package: str) -> set[str]:
+    below = f"{package}."
+    names = (module.name for module in product_modules())
+    return {name.removeprefix(below).split(".")[0] for name in names if name.startswith(below)}
 
 
 @pytest.mark.parametrize(("folder", "below"), LAYERS_OF_THE_MOCK)
@@ -392,22 +169,17 @@ def test_the_member_core_does_not_know_the_wire() -> None:
 
 def test_the_client_works_without_the_coordinator() -> None:
     for module in _sources("kip848_client"):
+        if module.within("kip848_client.testing"):
+            continue
         lazily = module.within("kip848_client.cli")
         for name, line in imports_of(module, module_level_only=lazily):
             assert not name.startswith("mock_coordinator"), f"{module.path}:{line}: {name}"
 
 
 def test_the_coordinator_core_imports_only_the_shared_pure_layers() -> None:
-    shared = (
-        *GROUND,
-        "kip848_client.core.compression",
-        "kip848_client.core.wire",
-        "kip848_client.core.assignors",
-        "kip848_client.core.connect",
-        "kip848_client.observe.core.metrics",
-        "kip848_client.history.core",
-    )
-    allowed = shared
+    below = ("compression", "wire", "assignors", "connect", *GROUND)
+    shared = (*ERRORS, "kip848_client.observe.core.metrics", "kip848_client.history.core")
+    allowed = (*(f"kip848_client.core.{name}" for name in below), *shared)
     for module in _sources("mock_coordinator.core"):
         for name, line in imports_of(module):
             if name.startswith("kip848_client"):

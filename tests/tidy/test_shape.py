@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from kip848_client.cli import COMMANDS
 from tests.tidy.source_tree import ROOT, Module, c_files, imports_of, modules, product_modules
 
-MODULE_LINES_MAX = 600
+MODULE_LINES_MAX = 900
 FUNCTION_LINES_MAX = 60
 COLUMNS_MAX = 100
 
