@@ -11,27 +11,11 @@ from typing import Any
 
 import pytest
 
-from kip848_client import TopicPartition, errors
+from kip848_client import errors
 from kip848_client.aiokafka import errors as swapped
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import Kip848Error, broker_error
-
-NUMBERS: dict[str, Any] = {"partition": 1, "offset": 7, "start": 2, "end": 5, "leader_epoch": 3}
-SPECIAL: dict[str, Any] = {
-    "topic": "t",
-    "next_offset": 8,
-    "hint": "try this",
-    "retriable": True,
-    "maybe_written": True,
-    "maybe_committed": True,
-    "last_code": 3,
-    "api": "Fetch",
-    "offsets": {TopicPartition("t", 1): 5},
-    "errors": {"g": errors.RequestTimedOut("x")},
-    "done": {"h": 1},
-    **NUMBERS,
-}
-"""What an error may be told beside its text."""
+from tests.support.stored.made import made
 
 
 def kinds() -> Iterator[type[Exception]]:
@@ -42,22 +26,6 @@ def kinds() -> Iterator[type[Exception]]:
 
 
 KINDS = sorted(set(kinds()), key=lambda kind: kind.__name__)
-
-
-def made(kind: Any) -> Any:
-    """One that is told all it can be."""
-    fitting = dict(SPECIAL)
-    while True:
-        try:
-            if issubclass(kind, errors.BrokerError):
-                return kind(int(ErrorCode.UNKNOWN_MEMBER_ID), "NAME", "said", **fitting)
-            return kind("text", **fitting)
-        except TypeError as err:
-            if not fitting:
-                raise
-            unknown = [name for name in fitting if f"'{name}'" in str(err)]
-            for name in unknown[:1] or [*fitting]:
-                del fitting[name]
 
 
 def pickled(error: Any) -> Any:
