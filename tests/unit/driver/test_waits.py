@@ -72,8 +72,6 @@ def test_a_busy_client_is_looked_at_again() -> None:
 
 def test_another_wait_for_the_same_is_not_a_long_one() -> None:
     waits = Waits()
-    for second in range(5):
-        now_ms = second * 1_000
-        found = {"the transaction coordinator of 'tx'": Wait("why", now_ms - 10)}
-        assert waits.look(now_ms, found, again=True) == ()
-    assert waits.look(5_000, found, again=True) != ()
+    for now_ms in (1_000, 2_000, 3_000):
+        assert lines(waits, now_ms, t=("why", now_ms - 10)) == []
+    assert lines(waits, 4_000, t=("why", 2_990)) == ["waiting for t for 1 s: why"]

@@ -70,6 +70,21 @@ def test_a_lost_question_for_the_id_is_repeated_with_pauses() -> None:
         assert h.advance(1)
 
 
+def test_how_long_the_id_has_been_waited_for_is_known() -> None:
+    h = Harness(AT_ONCE, start=False)
+    h.answers_ids = False
+    begun_ms = h.now
+    h.post(ev.StartRequested(4, h.now + 1_000))
+    assert h.core.waits() == {}, "the first try is on its way"
+    for _ in range(3):
+        h.advance(1_000)
+        h.post(ev.TxnLost(h.all(do.InitProducerId)[-1].number, "it broke", maybe_sent=True))
+        assert h.core.waits()["a producer id"].since_ms == begun_ms
+    h.advance(1_000)
+    h.give_id(h.all(do.InitProducerId)[-1])
+    assert h.core.waits() == {}
+
+
 def test_who_may_not_be_idempotent_is_told_with_each_batch() -> None:
     h = Harness(AT_ONCE, start=False)
     h.answers_ids = False

@@ -47,6 +47,8 @@ class Idempotence:
         self._number = 0
         self._open: int | None = None
         self._failures = 0
+        self._since_ms: int | None = None
+        """When the request was sent for the first time."""
         self._not_before_ms = 0
         self._is_closing = False
 
@@ -81,9 +83,10 @@ class Idempotence:
 
     def waits(self) -> dict[str, Wait]:
         """The producer id, until a broker returns one."""
-        if self.who is None and self._is_wanted and self._failures:
-            return {"a producer id": ("InitProducerId: no broker has returned one yet", 0)}
-        return {}
+        since_ms = self._since_ms
+        if since_ms is None or not (self._is_wanted and self._failures):
+            return {}
+        return {"a producer id": Wait("InitProducerId: no broker has returned one yet", since_ms)}
 
     def due_ms(self) -> int | None:
         """When to ask again."""
@@ -134,6 +137,7 @@ class Idempotence:
         if not code and event.producer.number >= 0:
             self.who = event.producer
             self._failures = 0
+            self._since_ms = None
             return
         passing = not code or reaction(Api.INIT_PRODUCER_ID, code) in (
             Reaction.RETRY,
@@ -151,6 +155,7 @@ class Idempotence:
         self._failures += 1
         if fatal is not None:
             self._is_wanted = False
+            self._since_ms = None
             self._batches.drop_unsent(fatal)
 
     # -- what batches tell -------------------------------------------------------------------
@@ -194,6 +199,8 @@ class Idempotence:
         if due_ms is not None and due_ms <= now_ms:
             self._number += 1
             self._open = self._number
+            if self._since_ms is None:
+                self._since_ms = now_ms
             self._emit(
                 do.InitProducerId(
                     self._number, None, None, self._settings.transaction_timeout_ms, NOBODY
