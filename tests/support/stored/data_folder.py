@@ -7,13 +7,13 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from kip848_client.wire.messages.transactions import InitProducerIdRequest
+from kip848_client.core.wire.messages.transactions import InitProducerIdRequest
 from mock_coordinator import MockBroker, VirtualClock
 
 __all__ = [

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Final
 
-from kip848_client.exactly_once._dead_letters import dead_letter_headers
+from kip848_client.processor._dead_letters import dead_letter_headers
 from tests.support.stored.made import ERRORS, made, public_errors, record
 
 __all__ = ["headers_of_all", "make", "read"]

@@ -37,10 +37,10 @@ _SPECIAL: Final[dict[str, Any]] = {
 ERRORS: Final = ("kip848_client.errors", "kip848_client.aiokafka.errors")
 """All errors of these modules are public, and these are the paths by which they are stored."""
 _OTHERS: Final = (
-    ("kip848_client.assignors", "AssignorError"),
-    ("kip848_client.client_assignors", "AssignorFailed"),
-    ("kip848_client.connect", "ItemsError"),
-    ("kip848_client.history", "BadLine"),
+    ("kip848_client.core.assignors", "AssignorError"),
+    ("kip848_client.core.client_assignors", "AssignorFailed"),
+    ("kip848_client.core.connect", "ItemsError"),
+    ("kip848_client.history.core", "BadLine"),
     ("kip848_client.spark.pipeline", "DriverReplaced"),
     ("kip848_client.spark.pipeline", "OutputRefused"),
     ("kip848_client.spark.pipeline", "PipelineFailed"),

@@ -9,9 +9,9 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final
 
-from kip848_client.metrics import Metrics
+from kip848_client.observe.core.metrics import Metrics
 from kip848_client.prometheus import Collector
-from kip848_client.spark.pipeline._status import PipelineStatus
+from kip848_client.spark.pipeline.core._status import PipelineStatus
 from kip848_client.spark.pipeline.metrics import as_text as pipeline_text
 from mock_coordinator import MockBroker
 from mock_coordinator import pytest_plugin as plugin

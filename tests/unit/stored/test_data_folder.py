@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kip848_client.wire.messages.transactions import InitProducerIdRequest
+from kip848_client.core.wire.messages.transactions import InitProducerIdRequest
 from mock_coordinator import MockBroker
 from tests.support.stored import FIXTURES
 from tests.support.stored import data_folder as stored

@@ -17,11 +17,11 @@ PICKLES: Final = read(FIXTURES)
 PUBLIC: Final = {*ERRORS, "mock_coordinator"}
 """Paths that users import: what is in them stays there."""
 LOADABLE: Final = {
-    "kip848_client._types",
-    "kip848_client.assignors._spec",
-    "kip848_client.client_assignors._model",
-    "kip848_client.connect._resources",
-    "kip848_client.history._lines",
+    "kip848_client.core.types",
+    "kip848_client.core.assignors._spec",
+    "kip848_client.core.client_assignors._model",
+    "kip848_client.core.connect._resources",
+    "kip848_client.history.core._lines",
     "kip848_client.records._record",
     "kip848_client.spark.pipeline._errors",
     "mock_coordinator.core.ownership",
