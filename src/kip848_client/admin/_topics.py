@@ -63,6 +63,10 @@ async def create_topics(
 ) -> None:
     """New topics."""
     by_name = {each.name: each for each in topics}
+    # an earlier attempt whose answer was lost has created them, unless it only validated
+    done_before: dict[int, None] = {}
+    if not validate_only:
+        done_before[ErrorCode.TOPIC_ALREADY_EXISTS] = None
     done, failed = await asking.of_the_cluster(
         tuple(by_name),
         lambda names: wire.creation_request(
@@ -72,7 +76,7 @@ async def create_topics(
         ),
         wire.created,
         deadline_ms,
-        {ErrorCode.TOPIC_ALREADY_EXISTS: None},
+        done_before,
     )
     all_of("creating topics", done, failed)
 

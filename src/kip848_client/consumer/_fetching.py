@@ -280,7 +280,8 @@ class Fetching:
         for each in command.intent.add:
             self._asked_at[each.key] = command.node
         for key in command.intent.forget:
-            self._asked_at.pop(key, None)
+            if self._asked_at.get(key) == command.node:  # else another broker is asked by now
+                del self._asked_at[key]
         self._forget_where_others_were_asked()
 
     def _forget_where_others_were_asked(self) -> None:

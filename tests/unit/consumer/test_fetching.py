@@ -191,6 +191,18 @@ async def test_a_fetch_goes_out_on_its_own_connection_and_its_answer_comes_back(
         assert it.fetching.answered_ms(OTHER) is None
 
 
+async def test_a_broker_that_forgets_what_another_is_asked_by_now_is_not_the_last_asked() -> None:
+    """The new leader is asked at once, the old one told to forget when its request has ended."""
+    async with harness() as it:
+        await it.play(FETCH)
+        await it.play(replace(FETCH, node=2))
+        forgets = replace(FETCH.intent, add=(), forget=((T, 0),))
+        await it.play(replace(FETCH, intent=forgets))
+        assert it.fetching.answered_ms(TP) == it.clock.ms
+        await it.play(replace(FETCH, node=2, intent=forgets))
+        assert it.fetching.answered_ms(TP) is None
+
+
 async def test_where_partitions_were_asked_that_are_gone_is_forgotten() -> None:
     async with harness() as it:
         for number in range(50):
@@ -364,6 +376,14 @@ async def test_the_end_ends_every_wait(error: Kip848Error | None) -> None:
         for each in (waiting, it.fetching.offsets({TP: -1}, 9_999)):
             with pytest.raises(ConsumerClosed if error is None else Kip848Error):
                 await each
+
+
+async def test_the_first_end_says_why() -> None:
+    async with harness() as it:
+        it.fetching.end_waits(Kip848Error("a bug"))
+        it.fetching.end_waits(Kip848Error("what came of it"))
+        with pytest.raises(Kip848Error, match="a bug"):
+            await it.fetching.offsets({TP: -1}, 9_999)
 
 
 # -- the end -------------------------------------------------------------------------------------
