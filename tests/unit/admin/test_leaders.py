@@ -40,6 +40,8 @@ class Cluster:
         self._moves = moves
         self.asked: list[tuple[str, dict[int, int]]] = []
         """Whom, and by partition the epoch that the request names."""
+        self.refuses: list[int] = []
+        """What the next rows are refused with, one after the other."""
         transport: Any = FakeTransport(self._answer)
         self.asking = Asking(transport, FakeClock(), Backoff(1, 1), 5_000)
 
@@ -66,6 +68,8 @@ class Cluster:
         )
 
     def _code(self, where: str, asked: Any) -> int:
+        if self.refuses:
+            return self.refuses.pop()
         leader, epoch = self.leaders[asked.partition_index]
         if where != f"broker {leader}":
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -99,3 +103,14 @@ async def test_a_leader_that_moves_is_asked_again_under_its_new_epoch(leader: in
     )
     assert {tp.partition: each.offset for tp, each in found.items()} == {0: 40, 1: 41}
     assert cluster.asked == [("broker 1", {0: 4, 1: 4}), (f"broker {leader}", {0: 6})]
+    assert cluster.asking.node(leader).port == leader, "where it is was in the same answer"
+
+
+async def test_a_leader_that_has_not_heard_of_its_topic_is_looked_up_again() -> None:
+    cluster = Cluster({0: (1, 4)}, {})
+    cluster.refuses = [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    found = await _offsets.list_offsets(
+        cluster.asking, {TopicPartition("t", 0): LATEST}, cluster.asking.deadline_ms(5_000)
+    )
+    assert [each.offset for each in found.values()] == [40]
+    assert len(cluster.asked) == 2

@@ -130,3 +130,10 @@ def test_items_of_workers_move_likewise() -> None:
     arrived = group(worker("A", [ONE], [ONE]), worker("B", [TWO], [TWO]))
     assert movements(arrived, moving) == (Movement(TWO, "A", "B", MovementState.ASSIGNED),)
     assert str(movements(moving)[0].what) == "a-0"
+
+
+def test_what_comes_back_to_the_member_that_gave_it_up_is_not_given_up_by_it() -> None:
+    """Its target had lost the partition, and has it again before anybody else got it."""
+    before = group(member("a", 5, [T[0]], [T[0]]))
+    now = group(member("a", 5, [], [T[0]]))
+    assert movements(now, before) == (Movement(T[0], "a", "a", MovementState.REVOKED),)

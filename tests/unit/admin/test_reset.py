@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kip848_client import ConfigError, TopicPartition
+from kip848_client._visible import visible
 from kip848_client.admin import (
     ByDuration,
     OffsetReset,
@@ -118,3 +119,18 @@ def test_a_line_that_is_no_plan_is_named(text: str) -> None:
 def test_a_plan_for_others_is_refused() -> None:
     with pytest.raises(ConfigError, match="'h', which is not asked for"):
         parse_plan("h,t,0,5\n", ["g"])
+
+
+def test_a_group_is_found_by_its_own_name_before_that_which_is_shown_of_another() -> None:
+    """One is shown as the other is called."""
+    odd = "a\x1bb"
+    plain = visible(odd)
+    assert parse_plan(f"{plain},t,0,5\n", (plain, odd)) == {plain: {A: 5}}
+    assert parse_plan(f"{plain},t,0,5\n", (odd, "c")) == {odd: {A: 5}}
+
+
+def test_to_current_takes_what_is_committed_wherever_the_log_is() -> None:
+    known = KnownOffsets(
+        committed={A: 5, B: 50}, begin={A: 10, B: 0}, end={A: 20, B: 7}, by_time={}
+    )
+    assert new_offsets(ToCurrent(), [A, B], known) == {A: 5, B: 50}

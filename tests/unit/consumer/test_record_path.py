@@ -330,6 +330,18 @@ def test_a_released_partition_is_not_open_any_more() -> None:
     assert it.tracker.snapshot() == {}
 
 
+def test_a_position_that_was_sought_after_records_were_read_is_not_behind_records() -> None:
+    """Its loss loses nothing."""
+    it = PathHarness()
+    it.grow(A, *[b"x"] * 3)
+    it.begin(A)
+    it.take(2)
+    it.post(Sought(A, 1))
+    it.path.report()
+    it.tracker.lose([A])
+    assert it.tracker.lost() == {}
+
+
 # -- what cannot be read -------------------------------------------------------------------------
 
 

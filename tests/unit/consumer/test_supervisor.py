@@ -457,6 +457,14 @@ async def test_closing_ends_every_wait() -> None:
             await commits.commit(wanted, harness.clock.ms + 5_000)
 
 
+async def test_the_first_close_says_why() -> None:
+    commits = SupervisorHarness().supervisor.commits
+    for why in ("a bug", "what came of it"):
+        commits.close(Kip848Error(why))
+    with pytest.raises(Kip848Error, match="a bug"):
+        await commits.fetch_committed((TP,), 5_000)
+
+
 async def test_a_wait_after_the_close_is_refused() -> None:
     harness = SupervisorHarness()
     harness.supervisor.commits.close()

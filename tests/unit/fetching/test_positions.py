@@ -256,6 +256,30 @@ def test_a_reset_that_is_refused_for_good_is_told_and_tried_again() -> None:
     ]
 
 
+def test_by_duration_asks_for_the_same_time_when_it_was_refused_for_good() -> None:
+    look = begun(BY_DURATION)
+    look.advance(500)
+    look.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    look.advance(60_000)
+    first, *others = [each.wanted[A][0] for each in look.all(ListOffsets)]
+    assert others
+    assert set(others) == {first}
+
+
+def test_after_an_error_that_was_told_the_pauses_begin_anew() -> None:
+    look = begun(GROUP)
+    passing = RequestTimedOut("committed offsets could not be read in time")
+    for number in range(1, 9):
+        look.not_committed(CommittedFailed(number, passing, passing=True))
+        look.advance(1_000)
+    error = GroupAuthorizationFailed(30, "GROUP_AUTHORIZATION_FAILED")
+    look.not_committed(CommittedFailed(9, error, passing=False))
+    look.advance(1_000)
+    look.not_committed(CommittedFailed(10, passing, passing=True))
+    look.advance(100)
+    assert len(look.all(LookUpCommitted)) == 11
+
+
 def troubles(look: Looking) -> list[PositionTrouble]:
     return [each for each in look.results if isinstance(each, PositionTrouble)]
 

@@ -85,6 +85,76 @@ class TestOrder:
         assert harness.sends == [{B: 7}]
 
 
+class TestOrderAfterLosses:
+    """An attempt was lost, and something else happens before it is repeated."""
+
+    def test_a_younger_offset_sent_in_place_of_an_older_one_overtakes_all_before_it(self) -> None:
+        h = CommitterHarness()
+        h.ask({A: 10})
+        h.answer((A, LOADING))
+        h.ask({A: 15})
+        h.answer((A, LOADING))
+        h.ask({A: 20})
+        h.feed(CommitLost(h.sent.attempt, "cut"))
+        sent: list[int] = []
+        for _ in range(10):
+            h.advance(1_000)
+            if h.core.open_tickets:
+                sent.append(h.sent.offsets[A].offset)
+                h.answer()
+        assert set(sent) == {20}
+        assert h.core.open_tickets == 0
+
+    def test_it_is_sent_in_place_of_the_older_one_again_when_that_is_lost_too(self) -> None:
+        h = CommitterHarness()
+        h.ask({A: 10})
+        h.answer((A, LOADING))
+        h.ask({A: 20}, within=1_500)
+        h.feed(CommitLost(h.sent.attempt, "cut"))
+        sent: list[int] = []
+        for _ in range(10):
+            h.advance(100)
+            for offsets in h.sends:
+                sent.append(offsets[A])
+                h.feed(CommitLost(h.sent.attempt, "cut"))
+        h.advance(10_000)
+        assert h.sent.offsets[A].offset == 20
+        assert set(sent) == {20}
+
+    def test_an_answer_ends_the_pauses_of_all(self) -> None:
+        h = CommitterHarness()
+        h.ask({A: 10})
+        for _ in range(3):
+            h.feed(CommitLost(h.sent.attempt, "cut"))
+            h.advance(2_000)
+        h.answer()
+        h.ask({A: 11})
+        h.ask({B: 12})
+        h.feed(CommitLost(h.sent.attempt, "cut"))
+        assert h.sends == [{B: 12}]
+
+
+class TestMembershipThatEnds:
+    def test_what_is_under_way_may_still_be_stored(self) -> None:
+        h = CommitterHarness()
+        h.ask({A: 10})
+        h.feed(EpochNoted(None))
+        assert h.count(CommitDone) == 0
+        h.answer()
+        assert h.done.committed == {A: CommittableOffset(10)}
+
+    def test_what_is_assigned_after_it_ended_is_committed_though_its_end_is_told_again(
+        self,
+    ) -> None:
+        h = CommitterHarness(interval=5_000)
+        h.feed(EpochNoted(None))
+        h.tracker.assign([C])
+        h.consume(C, 7)
+        h.feed(EpochNoted(None))
+        h.advance(5_000)
+        assert h.sends == [{C: 7}]
+
+
 class TestInterval:
     def test_commits_what_is_confirmed(self) -> None:
         harness = CommitterHarness(interval=5_000)
@@ -178,6 +248,15 @@ class TestRevocation:
         harness = CommitterHarness()
         ticket = harness.ask(None, CommitKind.REVOCATION)
         assert harness.last == (CommitDone(ticket, {}, {}),)
+
+    def test_it_ends_with_its_answer_though_more_is_confirmed_meanwhile(self) -> None:
+        h = CommitterHarness()
+        h.consume(A, 5)
+        h.ask(None, CommitKind.REVOCATION)
+        h.consume(B, 9)
+        h.answer()
+        assert h.done.committed == {A: CommittableOffset(5)}
+        assert h.core.open_tickets == 0
 
     def test_a_stale_epoch_is_repeated_with_newest_positions_and_epoch(self) -> None:
         """KAFKA-16033."""

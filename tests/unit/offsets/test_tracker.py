@@ -199,3 +199,21 @@ class TestWhatTheGroupTakes:
         tracker.delivered(A, 3)
         tracker.lose([A])
         assert tracker.lost() == {A: CommittableOffset(3)}
+
+    def test_what_was_lost_before_the_application_gave_all_up_is_not_told(self) -> None:
+        tracker = OffsetTracker()
+        tracker.assign([A])
+        tracker.delivered(A, 5)
+        tracker.lose([A])
+        tracker.forget([A])
+        tracker.waive()
+        assert tracker.lost() == {}
+        assert not tracker.was_ours(A)
+
+    def test_after_a_seek_away_and_back_what_is_committed_is_still_known(self) -> None:
+        tracker = OffsetTracker()
+        tracker.assign([A])
+        tracker.seek(A, 5, committed=5)
+        tracker.seek(A, 9)
+        tracker.seek(A, 5)
+        assert tracker.dirty() == {}
