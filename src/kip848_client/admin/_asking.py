@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar
 from kip848_client.admin._failures import named
 from kip848_client.admin.core._model import Node
 from kip848_client.admin.core._rounds import ANYONE, OutOfTime, Refusal, Rounds
-from kip848_client.core.ports import ANY_VERSION, Clock, NotSent, VersionLimits
-from kip848_client.core.types import TopicPartition, Wait
+from kip848_client.core.ports import Clock, NotSent
+from kip848_client.core.types import ANY_VERSION, TopicPartition, VersionLimits, Wait
 from kip848_client.core.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,

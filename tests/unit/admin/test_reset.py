@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from kip848_client import ConfigError, TopicPartition
-from kip848_client._visible import visible
 from kip848_client.admin import (
     ByDuration,
     OffsetReset,
@@ -21,6 +20,7 @@ from kip848_client.admin import (
     written_plan,
 )
 from kip848_client.admin.core._reset import KnownOffsets, new_offsets, time_wanted_ms
+from kip848_client.core.visible import visible
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 KNOWN = KnownOffsets(

@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-from kip848_client._driver._backoff import Backoff
-from kip848_client._ports import ConnectionBroken, NotSent
-from kip848_client._types import TopicPartition
 from kip848_client.admin import (
     CommittedOffset,
     ListedOffset,
@@ -21,36 +18,39 @@ from kip848_client.admin import (
     _topics,
 )
 from kip848_client.admin._asking import TRANSACTION_KEY, Asking
-from kip848_client.admin._rounds import refusal
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import AdminFailed, BrokerError
-from kip848_client.wire import request_api
-from kip848_client.wire.messages.find_coordinator import (
+from kip848_client.admin.core._rounds import refusal
+from kip848_client.core.ports import ConnectionBroken, NotSent
+from kip848_client.core.types import TopicPartition
+from kip848_client.core.wire import request_api
+from kip848_client.core.wire.messages.find_coordinator import (
     FindCoordinatorResponse,
     FindCoordinatorResponseCoordinator,
 )
-from kip848_client.wire.messages.metadata import MetadataResponse, MetadataResponseBroker
-from kip848_client.wire.messages.offset_commit import (
+from kip848_client.core.wire.messages.metadata import MetadataResponse, MetadataResponseBroker
+from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from kip848_client.wire.messages.topic_partitions import (
+from kip848_client.core.wire.messages.topic_partitions import (
     DescribeTopicPartitionsResponse,
 )
-from kip848_client.wire.messages.topic_partitions import (
+from kip848_client.core.wire.messages.topic_partitions import (
     DescribeTopicPartitionsResponseCursor as NextPage,
 )
-from kip848_client.wire.messages.topic_partitions import (
+from kip848_client.core.wire.messages.topic_partitions import (
     DescribeTopicPartitionsResponseDescribeTopicPartitionsResponsePartition as Described,
 )
-from kip848_client.wire.messages.topic_partitions import (
+from kip848_client.core.wire.messages.topic_partitions import (
     DescribeTopicPartitionsResponseDescribeTopicPartitionsResponseTopic as DescribedTopic,
 )
-from kip848_client.wire.messages.topics import (
+from kip848_client.core.wire.messages.topics import (
     CreateTopicsResponse,
     CreateTopicsResponseCreatableTopicResult,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import AdminFailed, BrokerError
+from kip848_client.runtime._backoff import Backoff
 from tests.unit.consumer.fakes import FakeClock, FakeTransport
 
 pytestmark = pytest.mark.asyncio

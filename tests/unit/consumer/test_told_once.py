@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kip848_client._types import TopicId, TopicPartition
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._held import Held
 from kip848_client.consumer._positions import Positions
-from kip848_client.fetching import AllButHeld, FoundOffset, SeekEnded, StoredOffset
+from kip848_client.core.fetch import AllButHeld, FoundOffset, SeekEnded, StoredOffset
+from kip848_client.core.types import TopicId, TopicPartition
 from tests.unit.consumer.fakes import FakeClock
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)

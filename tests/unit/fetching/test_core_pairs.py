@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.cluster import ClusterChanged, LeadersNotLearnt, LearnLeaders
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import BrokerError, RecordUnreadable, RequestTimedOut
-from kip848_client.fetching import (
+from kip848_client.core.cluster import ClusterChanged, LeadersNotLearnt, LearnLeaders
+from kip848_client.core.fetch import (
     LATEST,
     AssignmentChanged,
     FetchSettings,
@@ -28,6 +26,8 @@ from kip848_client.fetching import (
     TimerFired,
     Undecodable,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import BrokerError, RecordUnreadable, RequestTimedOut
 from tests.unit.fetching._harness import Harness, Topic, data, key, row, tid, tp
 
 GROUP = FetchSettings(has_group=True)

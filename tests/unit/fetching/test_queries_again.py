@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from kip848_client.core.fetch._commands import ListOffsets, OffsetsFound, OffsetsNotFound
+from kip848_client.core.fetch._events import OffsetsNotListed
+from kip848_client.core.fetch._model import LATEST
 from kip848_client.error_codes import ErrorCode
-from kip848_client.fetching._commands import ListOffsets, OffsetsFound, OffsetsNotFound
-from kip848_client.fetching._events import OffsetsNotListed
-from kip848_client.fetching._model import LATEST
 from tests.unit.fetching._looking import Looking, listed, tp
 
 A = tp(0)

@@ -27,8 +27,8 @@ LOADABLE: Final = {
     "mock_coordinator.core.ownership",
     "mock_coordinator.storage.data_file",
 }
-"""Paths that no user types, and that these pickles name. Their classes may move; then a module with
-the old path has to hand them out."""
+"""Paths that no user types, and that these pickles name. From the first release on their classes
+may move only if a module with the old path hands them out."""
 
 
 def _found(name: str) -> Any:

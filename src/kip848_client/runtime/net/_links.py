@@ -23,9 +23,9 @@ from kip848_client.core.ports import (
     ConnectionBroken,
     ConnectionWatch,
     NotSent,
-    VersionLimits,
 )
 from kip848_client.core.throttle import Throttle
+from kip848_client.core.types import VersionLimits
 from kip848_client.errors import (
     BrokerError,
     ConsumerClosed,
