@@ -28,7 +28,7 @@ _PRODUCT = {
     "kip848_client": ROOT / "src" / "kip848_client",
     "mock_coordinator": ROOT / "mock_coordinator",
 }
-_OTHERS = ("tests", "benchmarks", "examples")
+_OTHERS = ("tests", "benchmarks", "examples", "tools")
 _C_FUNCTION = re.compile(r"^(?P<name>\w+)\([^;{}]*\)\n\{.*?^\}", re.MULTILINE | re.DOTALL)
 _C_INCLUDE = re.compile(r'^#include "(?P<name>[^"]+)"', re.MULTILINE)
 
