@@ -4,7 +4,7 @@
 a line for each record that the function has, and ``returned`` when ``run`` has returned. ``HOW`` is
 ``stop_on``, ``request_stop`` (in a handler of the loop), ``raw`` (in a handler of the module
 ``signal``), ``thread`` or ``function``. The value ``slow`` takes until the stop was asked for,
-``stuck`` takes for ever.
+``stuck`` prints ``stopping`` then, and never returns.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ def _say(text: str) -> None:
 
 async def main(bootstrap: str, how: str) -> None:
     """See the module."""
-    asked = asyncio.Event()
 
     async def function(record: Record[Any, Any]) -> ProducerRecord:
         _say(record.value.decode())
-        if record.value == b"slow":
+        if record.value in (b"slow", b"stuck"):
             while not processor._is_stop_requested:  # noqa: ASYNC110 - nothing signals it
                 await asyncio.sleep(0.01)
         if record.value == b"stuck":
-            await asked.wait()
+            _say("stopping")
+            await asyncio.Event().wait()
         if record.value == b"last" and how == "function":
             processor.request_stop()
         return ProducerRecord("out", record.value)

@@ -93,7 +93,7 @@ async def test_a_second_signal_does_what_it_did_before() -> None:
     async with running("stop_on", b"1", b"stuck") as (_, program):
         await program.until("stuck")
         program.process.send_signal(signal.SIGINT)
-        await asyncio.sleep(0.2)
+        await program.until("stopping")  # or the second one may come before the first was seen
         assert program.process.returncode is None, "the first one waits for the function"
         program.process.send_signal(signal.SIGINT)
         assert await program.end() == 3
