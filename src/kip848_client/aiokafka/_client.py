@@ -44,8 +44,7 @@ class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no typ
     def like(cls, client: Any) -> Self:
         """One with the settings of aiokafka's ``client``, which was not used yet."""
         made = cls.__new__(cls)
-        made.__dict__.update(vars(client))
-        made.__dict__ |= {"_transport": None, "learn": None, "_refreshes": set()}
+        made.__dict__.update(vars(client), _transport=None, learn=None, _refreshes=set())
         return made
 
     @property
