@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--list", action="store_true", help="print the jobs and what has passed")
     parser.add_argument(
-        "--minutes", type=float, help="begin no other part when so many minutes are over"
+        "--minutes", type=float, help="start no new part after this many minutes"
     )
     parser.add_argument(
         "--again", action="store_true", help="forget what has passed, of the jobs of --only alone"

@@ -116,7 +116,7 @@ def _kill_series() -> Iterator[Job]:
 def _settling() -> Iterator[Job]:
     yield Job(
         "rebalance",
-        "how fast a group of so many consumers settles on Kafka, against its bars",
+        "how fast a group of this size settles on Kafka, against its bars",
         f"-m benchmarks rebalance --kafka {_NEWEST} --clients kip848 --runs 3 --consumers {{}}",
         ("50", "100"),
     )
