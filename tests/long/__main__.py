@@ -92,9 +92,7 @@ def _parser() -> argparse.ArgumentParser:
         help="this job, or those of a pattern such as 'chaos-*'; may be given several times",
     )
     parser.add_argument("--list", action="store_true", help="print the jobs and what has passed")
-    parser.add_argument(
-        "--minutes", type=float, help="start no new part after this many minutes"
-    )
+    parser.add_argument("--minutes", type=float, help="start no new part after this many minutes")
     parser.add_argument(
         "--again", action="store_true", help="forget what has passed, of the jobs of --only alone"
     )

@@ -35,6 +35,7 @@ def test_what_users_are_told_is_so(chunk: int) -> None:
         assert result.lines > 0
         assert result.virtual_ms > result.options.safety_ms
     assert len({result.digest for result in results}) == len(results)
+    assert sum(result.committed for result in results) > 10
 
 
 @pytest.mark.timeout(120)
