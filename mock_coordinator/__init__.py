@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mock_coordinator.core.faults import Fault, Match
     from mock_coordinator.core.ownership import OwnershipViolation
     from mock_coordinator.driver.clock import Clock, VirtualClock, wall_clock
-    from mock_coordinator.driver.core_driver import LoggedRequest
+    from mock_coordinator.driver.request_log import LoggedRequest
     from mock_coordinator.inprocess import InProcessConnection
     from mock_coordinator.mock_broker import MockBroker
     from mock_coordinator.mock_cluster import MockCluster
@@ -51,7 +51,7 @@ _LAZY: Final = {
     "Clock": "mock_coordinator.driver.clock",
     "Fault": "mock_coordinator.core.faults",
     "InProcessConnection": "mock_coordinator.inprocess",
-    "LoggedRequest": "mock_coordinator.driver.core_driver",
+    "LoggedRequest": "mock_coordinator.driver.request_log",
     "Match": "mock_coordinator.core.faults",
     "MockBroker": "mock_coordinator.mock_broker",
     "MockCluster": "mock_coordinator.mock_cluster",

@@ -136,7 +136,7 @@ class InProcessConnection:
         """
         version, correlation = self._submit(request, version)
         try:
-            self._driver.flush()
+            self._driver.gate.flush()
             return self._take(request, version, correlation)
         finally:
             self._expected.discard(correlation)

@@ -38,7 +38,8 @@ from mock_coordinator.core.state.internal_topics import (
 )
 from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.driver.clock import VirtualClock
-from mock_coordinator.driver.core_driver import CoreDriver, LoggedRequest
+from mock_coordinator.driver.core_driver import CoreDriver
+from mock_coordinator.driver.request_log import LoggedRequest
 from mock_coordinator.events_file import EventsFile
 from mock_coordinator.inprocess import InProcessConnection
 from mock_coordinator.options import BrokerOptions, CheckedOptions, partition_counts
@@ -136,11 +137,11 @@ class MockBroker:
                 await server.abandon()
             self.close()
             raise
-        self._driver.join_clock()
+        self._driver.timer.join()
         for server in servers:
             tasks.start_soon(server.serve)
-        tasks.start_soon(self._driver.run_timers)
-        tasks.start_soon(self._driver.run_storage)
+        tasks.start_soon(self._driver.timer.run)
+        tasks.start_soon(self._driver.gate.run)
         return self
 
     def _make_servers(self, host: str, port: int) -> dict[int, WireServer]:
@@ -173,7 +174,7 @@ class MockBroker:
         """Let go of the data folder, if there is one, and of a virtual clock; leaving
         ``async with`` does it. A broker with a data folder must not be asked to do anything
         afterwards; its groups, records and requests can still be looked at."""
-        self._driver.leave_clock()
+        self._driver.timer.leave()
         if self._events is not None:
             self._events.close()
         if self._storage is not None:

@@ -28,7 +28,7 @@ from mock_coordinator.batches import NewRecord, StoredRecord
 from mock_coordinator.core.faults import Fault
 from mock_coordinator.core.groups import CoordinatorMetric, GroupSnapshot
 from mock_coordinator.core.nodes import Node
-from mock_coordinator.driver.core_driver import LoggedRequest
+from mock_coordinator.driver.request_log import LoggedRequest
 from mock_coordinator.mock_broker import MockBroker
 from mock_coordinator.mock_cluster import NOTICED_AFTER_MS, MockCluster
 from mock_coordinator.options import BrokerOptions, CheckedOptions

@@ -2,7 +2,7 @@
 
 One driver serves any number of connections of any kind (sockets, in-process); each registers a
 ``Sink``. Everything happens in one thread and ``submit`` does not wait for anything, so a sink may
-have its reply before ``submit`` returns. Timers need the task ``run_timers``, or a
+have its reply before ``submit`` returns. Timers need the task ``timer.run``, or a
 ``VirtualClock``.
 """
 
@@ -11,15 +11,11 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Protocol
 
 import anyio
-import anyio.lowlevel
 
-from kip848_client.core.wire import APIS
-from kip848_client.core.wire._fields import Message
-from kip848_client.core.wire.messages.produce import ProduceRequest
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups.service.snapshot import GroupSnapshot
@@ -41,17 +37,16 @@ from mock_coordinator.core.outputs import (
 from mock_coordinator.core.ownership import OwnershipChecker
 from mock_coordinator.driver.clock import Clock, VirtualClock
 from mock_coordinator.driver.connection_limits import ConnectionLimits
+from mock_coordinator.driver.deadline_timer import DeadlineTimer
+from mock_coordinator.driver.request_log import LoggedRequest, RequestLog
+from mock_coordinator.driver.storage_gate import StorageGate
 from mock_coordinator.storage import Storage
 
-__all__ = ["CoreDriver", "LoggedRequest", "Sink"]
+__all__ = ["CoreDriver", "Sink"]
 
 _log: Final = logging.getLogger("mock_coordinator")
 _ANSWERS: Final = (Reply, NoReply)
 _MAY_FAIL: Final = (RequestReceived, CoordinatorMoved)
-_LOG_BYTES: Final = 16_000_000
-"""How many bytes of frames ``requests`` remembers; in memory they are up to twenty times that."""
-_IDLE_FLUSH_S: Final = 1
-"""How often a storage that writes to the disk once a second is asked to."""
 
 
 class Sink(Protocol):
@@ -67,23 +62,6 @@ class Sink(Protocol):
         """The broker wants this connection closed."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedRequest:
-    """One request that the broker took, for tests that look at what a client does.
-
-    The records of a produce request are left out: they are in the log of their partition, and ten
-    thousand requests of a megabyte each would be too much to keep.
-    """
-
-    at_ms: int
-    connection: int
-    correlation: int
-    client_id: str | None
-    api: str
-    version: int
-    request: Message
-
-
 class CoreDriver:
     """One broker at work. ``log_size`` is how many requests ``requests`` keeps; fewer where they
     are long."""
@@ -97,25 +75,18 @@ class CoreDriver:
         storage: Storage | None = None,
     ) -> None:
         self._core = core
-        self._clock: Final = clock
+        self.clock: Final = clock
         self._sinks: dict[int, Sink] = {}
         self._nodes: Final[dict[int, int]] = {}
         self._own: Final[set[int]] = set()
         self._connections = 0
         self._limits: Final[dict[int, ConnectionLimits]] = {}
-        self._last_ms = clock()
-        self._wake = anyio.Event()
-        self._waiting_until: int | None = None
         self._watchers: Final[dict[int, Callable[[], None]]] = {}
-        self._storage: Final = storage
-        self._held: list[Output] = []
-        self._dirty: anyio.Event | None = None
         self.faults: Final = FaultInjector(self._topic_names)
         self.ownership: Final = OwnershipChecker(lambda: self._core.broker.catalog, self._group)
-        self.requests: Final[deque[LoggedRequest]] = deque(maxlen=log_size)
-        self._logged_bytes: Final[deque[int]] = deque(maxlen=log_size)
-        self._logged_total = 0
-        self.join_clock()
+        self.gate: Final = StorageGate(storage, self._perform)
+        self.timer: Final = DeadlineTimer(clock, lambda: self.deadline_ms, self.fire_timers)
+        self._log: Final = RequestLog(log_size)
 
     @property
     def core(self) -> ClusterCore:
@@ -123,9 +94,9 @@ class CoreDriver:
         return self._core
 
     @property
-    def clock(self) -> Clock:
-        """Where the time comes from; ``now_ms`` gives it."""
-        return self._clock
+    def requests(self) -> deque[LoggedRequest]:
+        """The newest requests, the oldest of them first. A test may clear it."""
+        return self._log.requests
 
     @property
     def connections(self) -> int:
@@ -147,13 +118,9 @@ class CoreDriver:
             self._limits[node] = ConnectionLimits(lambda: self._core.broker.disk.configs[node])
         return self._limits[node]
 
-    def _when_due(self) -> int | None:
-        return self.deadline_ms
-
     def now_ms(self) -> int:
         """The time. It never goes backwards, even if the clock does."""
-        self._last_ms = max(self._last_ms, self._clock())
-        return self._last_ms
+        return self.timer.now_ms()
 
     def connect(self, sink: Sink, node_id: int | None = None, *, is_own: bool = False) -> int:
         """Register a connection to a node (``None``: to none in particular); returns its number.
@@ -199,12 +166,9 @@ class CoreDriver:
         if isinstance(event, RequestReceived) and not own:
             if event.connection in self._nodes:
                 event = replace(event, node_id=self._nodes[event.connection])
-            if self.requests.maxlen:
-                self._note(now_ms, event)
-        self._tell(self.faults.step(now_ms, event, self._step, spared=own))
-        deadline = self.deadline_ms
-        if deadline is not None and (self._waiting_until is None or deadline < self._waiting_until):
-            self._wake.set()
+            self._log.add(now_ms, event)
+        self.gate.send(self.faults.step(now_ms, event, self._step, spared=own))
+        self.timer.look_again()
         if self._watchers:
             self._tell_watchers()
 
@@ -228,96 +192,25 @@ class CoreDriver:
     def _plain_step(self, now_ms: int, event: Input) -> tuple[Output, ...]:
         outputs = self._core.step(now_ms, event)
         self.ownership.observe(now_ms, event, outputs)
-        if self._storage is not None:
-            self._storage.take(self._core.broker.disk, event, outputs)
+        self.gate.take(self._core.broker.disk, event, outputs)
         return outputs
-
-    def _tell(self, outputs: tuple[Output, ...]) -> None:
-        """Perform outputs, or hold them back until what was written before them is safe."""
-        if self._storage is None or not (self._storage.is_dirty or self._held):
-            for output in outputs:
-                self._perform(output)
-            return
-        self._held += outputs
-        if self._dirty is None:
-            self.flush()
-        else:
-            self._dirty.set()
-
-    def flush(self) -> None:
-        """Make safe what was written, and send the answers that wait for it.
-
-        Raises ``OSError`` when the disk refuses: then no answer goes out, and the broker must stop.
-        """
-        if self._storage is None:
-            return
-        self._storage.flush()
-        held, self._held = self._held, []
-        for output in held:
-            self._perform(output)
-
-    async def run_storage(self) -> None:
-        """Flush once in each turn of the event loop in which anything was written, for ever. All
-        requests of the turn share one write to the disk. Without a storage there is nothing to do.
-
-        Raises ``OSError`` when the disk refuses.
-        """
-        if self._storage is None:
-            return
-        try:
-            while True:
-                self._dirty = anyio.Event()
-                if not self._held:
-                    with anyio.move_on_after(_IDLE_FLUSH_S):
-                        await self._dirty.wait()
-                await anyio.lowlevel.checkpoint()  # let the others of this turn write, too
-                self.flush()
-        finally:
-            self._dirty = None
 
     def fire_timers(self) -> None:
         """Let the broker do what is due."""
         self.submit(TimerFired())
-
-    def join_clock(self) -> None:
-        """Be moved by the clock, if it is a virtual one. Calling it twice is harmless."""
-        self.leave_clock()
-        if isinstance(self._clock, VirtualClock):
-            self._clock.attach(self._when_due, self.fire_timers)
-
-    def leave_clock(self) -> None:
-        """Be moved by a virtual clock no more. Calling it twice is harmless."""
-        if isinstance(self._clock, VirtualClock):
-            self._clock.detach(self.fire_timers)
 
     def restart(self) -> None:
         """Crash the broker and start it again from its disk and its groups' records.
 
         All connections are closed; clients have to come back, as after a real crash.
         """
-        self.flush()
+        self.gate.flush()
         self._core = self._core.restarted(self.now_ms())
         self.close_all("the broker restarts")
         self.faults.restarted()
         self.ownership.restarted()
-        self._wake.set()
+        self.timer.reset()
         self._tell_watchers()
-
-    async def run_timers(self) -> None:
-        """Call the broker at its deadlines, for ever. With a virtual clock there is nothing to
-        do."""
-        while True:
-            self._wake = anyio.Event()
-            deadline = None if isinstance(self._clock, VirtualClock) else self.deadline_ms
-            self._waiting_until = deadline
-            if deadline is None:
-                await self._wake.wait()
-                continue
-            with anyio.move_on_after(max(deadline - self.now_ms(), 0) / 1000):
-                await self._wake.wait()
-            if self.now_ms() >= deadline:
-                self.fire_timers()
-                await anyio.lowlevel.checkpoint()
 
     async def wait_for(self, predicate: Callable[[], bool], timeout_s: float) -> None:
         """Wait until a predicate holds, looking after every step. Raises ``TimeoutError``."""
@@ -330,7 +223,7 @@ class CoreDriver:
                 finally:
                     del self._watchers[id(stepped)]
             return
-        is_virtual = isinstance(self._clock, VirtualClock)
+        is_virtual = isinstance(self.clock, VirtualClock)
         hint = "; its time stands still until advance" if is_virtual else ""
         raise TimeoutError(f"the broker did not get there within {timeout_s:g} s{hint}")
 
@@ -340,34 +233,6 @@ class CoreDriver:
     def _topic_names(self) -> dict[bytes, str]:
         topics = self._core.broker.catalog.topics
         return {bytes(topic.topic_id): name for name, topic in topics.items()}
-
-    def _note(self, now_ms: int, event: RequestReceived) -> None:
-        api = APIS[type(event.request).API_KEY].name
-        self._make_room_in_log(event)
-        self.requests.append(
-            LoggedRequest(
-                now_ms,
-                event.connection,
-                event.correlation,
-                event.client.client_id,
-                api,
-                event.version,
-                _without_records(event.request),
-            )
-        )
-
-    def _make_room_in_log(self, event: RequestReceived) -> None:
-        """Forget the oldest requests: their number is limited, and so are their bytes."""
-        sizes = self._logged_bytes
-        size = 0 if isinstance(event.request, ProduceRequest) else event.size_bytes
-        if not self.requests:  # a test has cleared it
-            sizes.clear()
-            self._logged_total = 0
-        self._logged_total += size
-        while sizes and (len(sizes) == sizes.maxlen or self._logged_total > _LOG_BYTES):
-            self._logged_total -= sizes.popleft()
-            self.requests.popleft()
-        sizes.append(size)
 
     def _perform(self, output: Output) -> None:
         if isinstance(output, _ANSWERS):
@@ -384,13 +249,3 @@ class CoreDriver:
             sink = self._sinks.get(output.connection)
             if sink is not None:
                 sink.closed(output.why)
-
-
-def _without_records(request: Message) -> Message:
-    if not isinstance(request, ProduceRequest):
-        return request
-    topics = tuple(
-        replace(topic, partition_data=tuple(replace(p, records=None) for p in topic.partition_data))
-        for topic in request.topic_data
-    )
-    return replace(request, topic_data=topics)

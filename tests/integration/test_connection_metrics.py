@@ -11,7 +11,7 @@ from kip848_client import BrokerError, Consumer, Kip848Error, Metrics, Producer
 from kip848_client.observe.core.metrics import ClientMetrics
 from kip848_client.runtime.net._measured import MeasuredConnection
 from mock_coordinator import MockBroker, MockCluster
-from mock_coordinator.driver.core_driver import LoggedRequest
+from mock_coordinator.driver.request_log import LoggedRequest
 from mock_coordinator.security.options import ListenerOptions, SecurityOptions
 from tests.integration.cluster import eventually
 

@@ -174,7 +174,7 @@ def test_nobody_is_told_of_what_is_not_written(
         connection.ask(OffsetCommitRequest(group_id="g", topics=(topic,)), 9)
     assert connection._replies == {}
     storage.fails = False
-    broker.driver.flush()
+    broker.driver.gate.flush()
     assert len(connection._replies) == 1
     broker.close()
 
