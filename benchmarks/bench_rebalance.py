@@ -7,7 +7,8 @@ part of an interval, another part in each run, because members hear of a change 
 heartbeat.
 
 Measured from the outset of a change (the start of the consumers, the call that closes one, the
-broker's answer that the partitions are there) until each partition is somebody's and all have equally many, as the callbacks
+broker's answer that the partitions are there) until each partition has an owner and all owners have
+equally many, as the callbacks
 of the applications tell it. Records flow meanwhile. *Pause*: the longest time without a record from
 a partition that moved; it holds the time between two records. *Dip*: the fewest records in a
 second (or between two rounds of the producer) from the partitions that stayed where they were, as a

@@ -114,7 +114,7 @@ class _Teller:
         return await self._change(act)
 
     async def _growth(self) -> Seen:
-        """Counted from the broker's answer: how fast it creates 900 partitions is its own affair."""
+        """Counted from the broker's answer: how fast it creates partitions is its own affair."""
         await self._rest()
         await self._grow()
         return await self._change(_nothing)

@@ -1,4 +1,4 @@
-"""The table of what real brokers offer (``tests.api_coverage``), against real brokers."""
+"""The table of what real brokers offer (``tools.docs.coverage``), against real brokers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from kip848_client.core.wire import DRAFT_API_KEYS
 from kip848_client.core.wire.messages.api_versions import ApiVersionsRequest
 from mock_coordinator import MockBroker
-from tests.api_coverage.apis import KAFKA_APIS
 from tests.support.jar_schemas import load_schemas
 from tests.support.real_kafka import RealKafka
+from tools.docs.coverage.apis import KAFKA_APIS
 
 LEFT_OUT = {"share.version", "streams.version"}
 """Features that this broker does not know."""

@@ -44,7 +44,7 @@ code and runs them. The tests name the issue, so `grep -r KAFKA-17182 tests` fin
 What must hold whatever happens is checked by the simulation; the last table has its checkers, and
 the bugs that are planted there to see that each of them finds something.
 
-This page is printed by `python -m tests.known_bugs`, and a test compares them.
+This page is printed by `python -m tools.docs`, and a test compares them.
 """
 
 

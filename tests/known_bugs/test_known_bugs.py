@@ -6,15 +6,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from pathlib import Path
 
 import pytest
 
 from tests.known_bugs.rows import KnownBug, Proof, name_of
-from tests.known_bugs.table import ALL, page
+from tests.known_bugs.table import ALL
 from tests.support.planting import plant
-
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "known-bugs.md"
 
 PROOFS = [
     pytest.param(proof, id=f"{bug.seen_in}-{number}")
@@ -52,9 +49,3 @@ def test_its_tests_name_the_bug(bug: KnownBug) -> None:
 def test_a_bug_has_one_row() -> None:
     names = [each for bug in ALL for each in bug.seen_in.split("; ") if "#" in each or "-" in each]
     assert len(names) == len(set(names))
-
-
-def test_the_page_is_the_table() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), (
-        "run: python -m tests.known_bugs > docs/reference/known-bugs.md"
-    )

@@ -16,7 +16,7 @@ from transitions import Machine, MachineError
 
 from kip848_client.errors import LocalProtocolError
 from tests.support.examples import examples
-from tests.support.state_diagram import TABLES, Table, edges
+from tools.docs.states import TABLES, Table, edges
 
 
 class Oracle:

@@ -8,18 +8,10 @@ import pytest
 
 from kip848_client import errors
 from kip848_client.config import ConsumerConfig, ProducerConfig
-from tests.errors_page import COLUMNS, UNHEARD_OF, page
-from tests.errors_page.columns import Column
-from tests.tidy.source_tree import ROOT
+from tools.docs.errors import COLUMNS, UNHEARD_OF, page
+from tools.docs.errors.columns import Column
 
-PAGE = ROOT / "docs" / "reference" / "errors.md"
 SETTINGS = ConsumerConfig.model_fields.keys() | ProducerConfig.model_fields.keys()
-
-
-def test_the_page_is_what_the_code_says() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), (
-        "run: python -m tests.errors_page > docs/reference/errors.md"
-    )
 
 
 @pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.name)

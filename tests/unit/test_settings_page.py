@@ -6,16 +6,7 @@ import pytest
 
 from kip848_client.config import ConsumerConfig, ProducerConfig
 from kip848_client.config._client import ClientConfig
-from tests.settings_page import page, settings_of
-from tests.tidy.source_tree import ROOT
-
-PAGE = ROOT / "docs" / "reference" / "settings.md"
-
-
-def test_the_page_is_what_the_code_says() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), (
-        "run: python -m tests.settings_page > docs/reference/settings.md"
-    )
+from tools.docs.settings import settings_of
 
 
 @pytest.mark.parametrize("config", [ConsumerConfig, ProducerConfig])

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.state_diagram import TABLES, draw, edges, page
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_the_committed_page_is_current(name: str) -> None:
-    table = TABLES[name]
-    assert table.path.read_text(encoding="utf-8") == page(table), (
-        f"run: python -m tests.support.state_diagram {name} > docs/reference/{table.file}"
-    )
+from tools.docs.states import TABLES, draw, edges, page
 
 
 @pytest.mark.parametrize("name", TABLES)

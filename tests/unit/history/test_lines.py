@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -26,7 +25,6 @@ from kip848_client.history.core import (
     line_of,
     parse_line,
 )
-from tests.history_page import page
 from tests.support.histories import any_history, event
 
 GOOD = json.loads(line_of(event("assigned", 5, cause="\N{SNOWMAN}\n")))
@@ -119,10 +117,3 @@ def test_what_is_no_event_says_why(line: bytes, why: str) -> None:
 def test_fields_and_kinds_of_tomorrow_are_taken() -> None:
     line = json.dumps(GOOD | {"kind": "of tomorrow", "colour": "red"}).encode()
     assert parse_line(line).kind == "of tomorrow"
-
-
-def test_the_page_is_the_schema() -> None:
-    path = Path(__file__).parents[3] / "docs" / "reference" / "history.md"
-    assert path.read_text(encoding="utf-8") == page(), (
-        "python -m tests.history_page > docs/reference/history.md"
-    )

@@ -3,17 +3,7 @@
 from __future__ import annotations
 
 from kip848_client.observe.core.metrics import TABLE
-from tests.metrics_page import page
-from tests.metrics_page.java import ABSENT, JAVA, why_absent
-from tests.tidy.source_tree import ROOT
-
-PAGE = ROOT / "docs" / "reference" / "metrics.md"
-
-
-def test_the_page_is_what_the_code_says() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), (
-        "run: python -m tests.metrics_page > docs/reference/metrics.md"
-    )
+from tools.docs.metrics.java import ABSENT, JAVA, why_absent
 
 
 def test_each_metric_of_javas_client_is_here_or_says_why_not() -> None:

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from kip848_client.core.wire import APIS, DRAFT_API_KEYS, api_named
 from mock_coordinator.core.profiles import PROFILES
-from tests.api_coverage import page
-from tests.api_coverage.apis import KAFKA_APIS, LINES
-
-PAGE = Path(__file__).parents[3] / "docs" / "reference" / "coverage.md"
-
-
-def test_the_page_is_current() -> None:
-    assert page() == PAGE.read_text(encoding="utf-8"), (
-        "run: python -m tests.api_coverage > docs/reference/coverage.md"
-    )
+from tools.docs.coverage.apis import KAFKA_APIS, LINES
 
 
 @pytest.mark.parametrize("line", LINES)

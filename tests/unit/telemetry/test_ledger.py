@@ -19,7 +19,7 @@ from kip848_client.observe.core.metrics import (
 )
 from kip848_client.runtime.telemetry import Ledger, Point, Subscription, telemetry_name
 from kip848_client.runtime.telemetry._otlp import packed
-from tests.metrics_page.java import JAVA
+from tools.docs.metrics.java import JAVA
 
 ALL = Subscription(1, ("",), 1, 1, delta=True)
 SENT = "org.apache.kafka.producer.topic.record.send.total"

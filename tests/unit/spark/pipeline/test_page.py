@@ -5,16 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel
 
-from tests.pipeline_page import SECTIONS, page, rows_of
-from tests.tidy.source_tree import ROOT
-
-PAGE = ROOT / "docs" / "reference" / "pipeline.md"
-
-
-def test_the_page_is_what_the_code_says() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), (
-        "run: python -m tests.pipeline_page > docs/reference/pipeline.md"
-    )
+from tools.docs.pipeline import SECTIONS, rows_of
 
 
 @pytest.mark.parametrize("section", SECTIONS)

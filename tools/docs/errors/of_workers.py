@@ -6,7 +6,7 @@ from typing import Final
 
 from kip848_client.connect.core import ClassicWorkerSettings
 from kip848_client.connect.core._classic_errors import RULES, ClassicVerdict, judge
-from tests.errors_page.columns import Column, Told
+from tools.docs.errors.columns import Column, Told
 
 __all__ = ["COLUMNS"]
 

@@ -1,5 +1,5 @@
 """Situations in which members of a group were seen to go wrong, as a page:
-``python -m tests.edge_cases``."""
+``python -m tools.docs``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Final
 
-from tests.edge_cases.of_assignments import RECONCILING
-from tests.edge_cases.of_endings import LEAVING, OFFSETS
-from tests.edge_cases.of_members import HEARTBEATS, JOINING
-from tests.edge_cases.rows import Case
 from tests.tidy.source_tree import ROOT
+from tools.docs.edge_cases.of_assignments import RECONCILING
+from tools.docs.edge_cases.of_endings import LEAVING, OFFSETS
+from tools.docs.edge_cases.of_members import HEARTBEATS, JOINING
+from tools.docs.edge_cases.rows import Case
 
 __all__ = ["TABLE", "names_in", "page"]
 
@@ -30,7 +30,7 @@ _HEAD: Final = """\
 Clients of this protocol, and their brokers, have met all of these. Each row says what must come of
 it here, and which tests prove that. Of fetching: [known-bugs.md](known-bugs.md).
 
-This page is printed by `python -m tests.edge_cases`; a test compares them, and looks for the tests.
+This page is printed by `python -m tools.docs`; a test compares them, and looks for the tests.
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kip848_client.observe.core.telemetry._verdicts import VERDICTS, Verdict, verdict_on
-from tests.errors_page.columns import Column, Sees, Told
+from tools.docs.errors.columns import Column, Sees, Told
 
 __all__ = ["COLUMNS"]
 

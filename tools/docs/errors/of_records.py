@@ -18,7 +18,7 @@ from kip848_client.core.fetch._positions import RETRY_MS
 from kip848_client.core.fetch._queries import REMEDIES, Remedy, remedy_for
 from kip848_client.core.fetch._troubles import AGAIN_MS
 from kip848_client.error_codes import ErrorCode
-from tests.errors_page.columns import Column, Told
+from tools.docs.errors.columns import Column, Told
 
 __all__ = ["COLUMNS"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.edge_cases.rows import CONSUMER, GROUP, INTEGRATION, MEMBER, Case, named
+from tools.docs.edge_cases.rows import CONSUMER, GROUP, INTEGRATION, MEMBER, Case, named
 
 __all__ = ["LEAVING", "OFFSETS"]
 

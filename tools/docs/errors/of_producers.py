@@ -8,7 +8,7 @@ from kip848_client.core.produce._errors import COLUMNS as TABLES
 from kip848_client.core.produce._errors import Api, Reaction, reaction
 from kip848_client.core.produce._transaction_requests import GONE_MS
 from kip848_client.error_codes import ErrorCode, passes_in_lookup
-from tests.errors_page.columns import Column, Sees, Told
+from tools.docs.errors.columns import Column, Sees, Told
 
 __all__ = ["COLUMNS"]
 

@@ -13,7 +13,7 @@ from kip848_client.core.member._policy import Verdict, judge, judge_lookup
 from kip848_client.core.member._reports import REPORT_EVERY_MS
 from kip848_client.core.offsets import _errors as commits
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
-from tests.errors_page.columns import Column, Sees, Told
+from tools.docs.errors.columns import Column, Sees, Told
 
 __all__ = ["COLUMNS"]
 
