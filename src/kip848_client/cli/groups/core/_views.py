@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
-from kip848_client.admin import (
+from kip848_client.admin.core._model import (
     AssignorMessage,
     CommittedOffset,
     GroupDescription,
     GroupListing,
     MemberDescription,
-    Movement,
-    MovementState,
-    movements,
 )
+from kip848_client.admin.core._movements import Movement, MovementState, movements
 from kip848_client.cli.core._tables import NOTHING, Column, Fit, Form, Table
 from kip848_client.core.types import TopicPartition
 from kip848_client.core.visible import visible

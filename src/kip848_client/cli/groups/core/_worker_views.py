@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from kip848_client.admin import (
+from kip848_client.admin.core._model import (
     ConnectDescription,
     GroupDescription,
     MemberDescription,
