@@ -139,7 +139,7 @@ class ClusterCore:
     def chronicled_by(self, chronicle: Chronicle) -> None:
         """``chronicle`` reads along from now on, through restarts."""
         self._chronicle = chronicle
-        self._groups.watched_by(chronicle)
+        self._groups.watched_by(chronicle.wrote, chronicle.expired)
 
     # -- looking -----------------------------------------------------------------------------------
 

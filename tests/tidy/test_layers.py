@@ -195,7 +195,6 @@ CORE_LAYERS: tuple[tuple[str, ...], ...] = (
     ("nodes", "settings", "logs"),
     ("groups",),
     ("transaction_coordinator",),
-    ("journals",),
     ("state",),
     ("authentication", "authorization", "fetching", "transactions"),
     ("apis", "chronicle", "control"),

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kip848_client.core.types import TopicId, format_topic_id
-from mock_coordinator.core.journals.offsets_log import OffsetsLog
-from mock_coordinator.core.journals.transactions_log import TransactionLogs
 from mock_coordinator.core.logs.log import Logs
 from mock_coordinator.core.nodes import Leaders, Node, Nodes, PartitionState
 from mock_coordinator.core.profile import Profile
@@ -19,9 +17,11 @@ from mock_coordinator.core.security.scram_store import ScramStore
 from mock_coordinator.core.security.state import SecurityState
 from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.core.state.loggers import ROOT_LOGGER
+from mock_coordinator.core.state.offsets_log import OffsetsLog
 from mock_coordinator.core.state.quota_store import QuotaStore
 from mock_coordinator.core.topics.catalog import Catalog, Topic
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, REPLICATION_SETTINGS
+from mock_coordinator.core.transaction_coordinator.transactions_log import TransactionLogs
 
 __all__ = ["NO_OPERATIONS", "Broker", "Disk"]
 

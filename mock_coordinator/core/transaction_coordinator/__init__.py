@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mock_coordinator.core.transaction_coordinator.coordinator import TransactionCoordinator
 from mock_coordinator.core.transaction_coordinator.environment import Environment
-from mock_coordinator.core.transaction_coordinator.journal import TransactionJournal
 from mock_coordinator.core.transaction_coordinator.records import (
     TransactionLog,
     TransactionMetadata,
@@ -13,7 +12,6 @@ from mock_coordinator.core.transaction_coordinator.records import (
 __all__ = [
     "Environment",
     "TransactionCoordinator",
-    "TransactionJournal",
     "TransactionLog",
     "TransactionMetadata",
 ]

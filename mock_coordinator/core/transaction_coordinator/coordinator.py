@@ -72,7 +72,6 @@ from mock_coordinator.core.transaction_coordinator.inspecting import (
     describe_transactions,
     list_transactions,
 )
-from mock_coordinator.core.transaction_coordinator.journal import TransactionJournal
 from mock_coordinator.core.transaction_coordinator.records import (
     ClientVersion,
     TransactionLog,
@@ -80,6 +79,7 @@ from mock_coordinator.core.transaction_coordinator.records import (
     TransactionState,
     TxnPartition,
 )
+from mock_coordinator.core.transaction_coordinator.transactions_log import TransactionLogs
 
 if TYPE_CHECKING:
     from kip848_client.core.wire._fields import Message
@@ -107,7 +107,7 @@ class TransactionCoordinator:
     def __init__(
         self,
         env: Environment,
-        journal: TransactionJournal,
+        journal: TransactionLogs,
         now_ms: int,
         *,
         leader_of: Callable[[int], int | None],

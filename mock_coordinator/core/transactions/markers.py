@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from kip848_client.core.wire.messages.transaction_admin import (
     DescribeProducersRequest,
@@ -28,6 +27,7 @@ from kip848_client.core.wire.messages.transaction_admin import (
 )
 from kip848_client.error_codes import ErrorCode, default_message
 from mock_coordinator.core.groups.records.state_records import TransactionEnd
+from mock_coordinator.core.groups.service.shards import GroupShards
 from mock_coordinator.core.map_orders import java_order, partition_code, string_map_order
 from mock_coordinator.core.state.broker import Broker
 from mock_coordinator.core.state.leadership import leader_problem
@@ -35,16 +35,7 @@ from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, name_problem
 from mock_coordinator.core.transaction_coordinator.environment import Ending
 from mock_coordinator.core.transaction_coordinator.records import ClientVersion, TxnPartition
 
-__all__ = ["PendingOffsets", "describe_producers", "write_ending", "write_txn_markers"]
-
-
-class PendingOffsets(Protocol):
-    """The part of a group coordinator that markers are for."""
-
-    def complete_transaction(self, now_ms: int, partition: int, end: TransactionEnd) -> None:
-        """A transaction has ended: its offsets in a partition of ``__consumer_offsets`` are
-        committed, or forgotten."""
-        ...
+__all__ = ["describe_producers", "write_ending", "write_txn_markers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +51,7 @@ class _Marker:
 
 
 def write_ending(
-    broker: Broker, groups: PendingOffsets, now_ms: int, ending: Ending, coordinator_epoch: int
+    broker: Broker, groups: GroupShards, now_ms: int, ending: Ending, coordinator_epoch: int
 ) -> tuple[TxnPartition, ...]:
     """Write the markers of a transaction. Partitions that were deleted, or whose producer is ahead
     of the transaction already, need none. Returns those that have no leader now, and must get
@@ -86,7 +77,7 @@ def _is_led(broker: Broker, topic_name: str, partition: int) -> bool:
 
 def _write(
     broker: Broker,
-    groups: PendingOffsets,
+    groups: GroupShards,
     now_ms: int,
     topic_name: str,
     partition: int,
@@ -123,7 +114,7 @@ def _write(
     return ErrorCode.NONE
 
 
-def _end_offsets(groups: PendingOffsets, now_ms: int, partition: int, marker: _Marker) -> None:
+def _end_offsets(groups: GroupShards, now_ms: int, partition: int, marker: _Marker) -> None:
     end = TransactionEnd(
         "", marker.producer_id, marker.producer_epoch, marker.committed, marker.coordinator_epoch
     )
@@ -131,7 +122,7 @@ def _end_offsets(groups: PendingOffsets, now_ms: int, partition: int, marker: _M
 
 
 def write_txn_markers(
-    broker: Broker, groups: PendingOffsets, now_ms: int, request: WriteTxnMarkersRequest
+    broker: Broker, groups: GroupShards, now_ms: int, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse:
     """Write the markers that another broker, or an administrator, asks for. There is one row for
     each producer, also when it names several, and none for one without partitions."""
@@ -176,7 +167,7 @@ def _by_topic(
 
 def _written(
     broker: Broker,
-    groups: PendingOffsets,
+    groups: GroupShards,
     now_ms: int,
     asked: WriteTxnMarkersRequestWritableTxnMarker,
 ) -> dict[tuple[str, int], ErrorCode]:

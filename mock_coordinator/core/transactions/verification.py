@@ -11,8 +11,8 @@ The coordinator's errors are translated for producers, whose older versions do n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from kip848_client.core.wire.messages.produce import ProduceRequest
 from kip848_client.error_codes import ErrorCode
@@ -20,10 +20,10 @@ from mock_coordinator.core.logs.producer_state import ProducerStates
 from mock_coordinator.core.logs.record_batch import NO_PRODUCER_ID, BatchHeader
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.state.broker import Broker
+from mock_coordinator.core.transaction_coordinator.coordinator import TransactionCoordinator
 from mock_coordinator.core.transaction_coordinator.records import TxnPartition
 
 __all__ = [
-    "Verifier",
     "is_transactional",
     "must_verify",
     "refused_partitions",
@@ -54,22 +54,6 @@ Refusal = tuple[ErrorCode, str | None]
 Headers = Mapping[TxnPartition, BatchHeader]
 
 
-class Verifier(Protocol):
-    """The part of a transaction coordinator that leaders of partitions ask."""
-
-    def verify(
-        self,
-        now_ms: int,
-        transactional_id: str,
-        producer: tuple[int, int],
-        partitions: Sequence[TxnPartition],
-        *,
-        add: bool,
-    ) -> dict[TxnPartition, ErrorCode]:
-        """Whether each partition is part of the producer's transaction; ``add`` makes it so."""
-        ...
-
-
 def is_transactional(request: ProduceRequest) -> bool:
     """Whether any batch of the request belongs to a transaction, by the bit in its header."""
     return any(
@@ -98,7 +82,7 @@ def refused_request(request: ProduceRequest, headers: Headers) -> ErrorCode | No
 
 
 def refused_partitions(
-    verifier: Verifier,
+    coordinator: TransactionCoordinator,
     now_ms: int,
     version: int,
     request: ProduceRequest,
@@ -126,7 +110,7 @@ def refused_partitions(
     if not asked:
         return refusals
     transactional_id = request.transactional_id or ""
-    answers = verifier.verify(now_ms, transactional_id, producer, asked, add=adds)
+    answers = coordinator.verify(now_ms, transactional_id, producer, asked, add=adds)
     for partition, code in answers.items():
         if code:
             knows_abortable = version >= ABORTABLE_SINCE

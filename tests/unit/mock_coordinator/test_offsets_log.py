@@ -24,10 +24,10 @@ from mock_coordinator.core.groups.records.state_records import (
     TransactionEnd,
 )
 from mock_coordinator.core.groups.state.groups_state import GroupsState
-from mock_coordinator.core.journals.offsets_log import OffsetsLog
 from mock_coordinator.core.logs.log import Logs, PartitionLog
 from mock_coordinator.core.logs.record_batch import checksum_is_right, read_header
 from mock_coordinator.core.profiles import profile_named
+from mock_coordinator.core.state.offsets_log import OffsetsLog
 from mock_coordinator.core.topics.catalog import Catalog
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 from tests.support.examples import examples

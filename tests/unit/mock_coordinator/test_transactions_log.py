@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mock_coordinator.core.groups.service.splitting import partition_for
-from mock_coordinator.core.journals.transactions_log import TransactionLogs
 from mock_coordinator.core.logs.log import Logs, PartitionLog
 from mock_coordinator.core.logs.record_batch import checksum_is_right, read_header
 from mock_coordinator.core.profiles import profile_named
@@ -18,6 +17,7 @@ from mock_coordinator.core.transaction_coordinator.records import (
     TransactionState,
 )
 from mock_coordinator.core.transaction_coordinator.state import TransactionsState
+from mock_coordinator.core.transaction_coordinator.transactions_log import TransactionLogs
 from tests.support.examples import examples
 
 KAFKA = profile_named("4.4")

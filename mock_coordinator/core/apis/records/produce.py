@@ -61,10 +61,10 @@ from mock_coordinator.core.state.broker import Broker
 from mock_coordinator.core.state.leadership import current_leader, endpoints, leader_problem
 from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.core.topics.topic_names import INTERNAL_TOPICS
+from mock_coordinator.core.transaction_coordinator.coordinator import TransactionCoordinator
 from mock_coordinator.core.transaction_coordinator.records import TxnPartition
 from mock_coordinator.core.transactions.verification import (
     Refusal,
-    Verifier,
     is_transactional,
     must_verify,
     refused_partitions,
@@ -116,8 +116,8 @@ class _Checked:
 def produce(call: ApiCall[ProduceRequest]) -> ProduceResponse | NoReply | CloseConnection:
     """Append what can be appended; the response says for each partition what happened. With acks=0
     there is none: a failure closes the producer's connection."""
-    verifier = call.services.transactions.coordinator
-    response = _appended(call.broker, verifier, call.now_ms, call.version, call.request)
+    coordinator = call.services.transactions.coordinator
+    response = _appended(call.broker, coordinator, call.now_ms, call.version, call.request)
     if call.request.acks != 0:
         return response
     received = call.received
@@ -127,7 +127,11 @@ def produce(call: ApiCall[ProduceRequest]) -> ProduceResponse | NoReply | CloseC
 
 
 def _appended(
-    broker: Broker, verifier: Verifier, now_ms: int, version: int, request: ProduceRequest
+    broker: Broker,
+    coordinator: TransactionCoordinator,
+    now_ms: int,
+    version: int,
+    request: ProduceRequest,
 ) -> ProduceResponse:
     refusals: dict[TxnPartition, Refusal] = {}
     if is_transactional(request):
@@ -138,7 +142,7 @@ def _appended(
             return _refused_everywhere(request, code)
         if must_verify(broker):
             refusals = refused_partitions(
-                verifier,
+                coordinator,
                 now_ms,
                 version,
                 request,

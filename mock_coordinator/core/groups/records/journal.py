@@ -3,7 +3,7 @@ all.
 
 A coordinator writes through a ``Journal`` and never reads it back while it runs; a coordinator that
 takes over is built from what the journal holds (``GroupCoordinator.replay``). In a broker the
-journal is the log of a partition of ``__consumer_offsets`` (``core.logs.offsets_log``).
+journal is the log of a partition of ``__consumer_offsets`` (``core.state.offsets_log``).
 A coordinator by itself has a ``MemoryJournal``, which keeps every record.
 """
 

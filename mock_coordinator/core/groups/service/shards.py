@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kip848_client.core.assignors._java_order import string_set_order
 from kip848_client.core.wire.messages.groups import (
@@ -50,6 +50,10 @@ __all__ = ["GroupShards"]
 _BATCHED_FETCH_SINCE: Final = 8
 
 
+Wrote: TypeAlias = Callable[[int, Sequence[StateRecord]], None]
+Expired: TypeAlias = Callable[[int, str, str, str], None]
+
+
 @dataclass(slots=True)
 class _Shard:
     """One partition: its journal, and while it is loaded its coordinator."""
@@ -62,18 +66,6 @@ class _Shard:
     """When the last load began."""
     waiting: dict[tuple[int, int], RequestReceived] = field(default_factory=dict)
     """Requests without an answer yet, by connection and correlation."""
-
-
-class GroupWatch(Protocol):
-    """Who reads along with the coordinators of groups."""
-
-    def wrote(self, now_ms: int, records: Sequence[StateRecord]) -> None:
-        """A coordinator has written these."""
-        ...
-
-    def expired(self, now_ms: int, group_id: str, member_id: str, why: str) -> None:
-        """A coordinator has put a member out, because a time was over."""
-        ...
 
 
 class GroupShards:
@@ -116,7 +108,7 @@ class GroupShards:
         """The first of the deadlines, found anew when one of them changes."""
         self._replies: list[tuple[RequestReceived, Message]] = []
         self._meter: Final = CoordinatorMeter(now_ms)
-        self._watch: GroupWatch | None = None
+        self._watch: tuple[Wrote, Expired] | None = None
         self._empty_coordinator()  # raises now for a configuration that cannot be served
 
     # --- Requests ---------------------------------------------------------------------------------
@@ -278,25 +270,26 @@ class GroupShards:
         self._settle(partition, shard)
         return shard.coordinator
 
-    def watched_by(self, watch: GroupWatch) -> None:
-        """``watch`` reads along from now on."""
-        self._watch = watch
+    def watched_by(self, wrote: Wrote, expired: Expired) -> None:
+        """Call ``wrote`` with the records that a coordinator has written, and ``expired`` for a
+        member that it has fenced because of a timeout (time, group, member, why), from now on."""
+        self._watch = (wrote, expired)
         for shard in self._shards.values():
             if shard.coordinator is not None:
                 self._let_watch(shard.coordinator)
 
     def _let_watch(self, coordinator: GroupCoordinator) -> None:
-        watch = self._watch
-        if watch is None:
+        if self._watch is None:
             coordinator.wrote = self._meter.wrote
             return
+        watch, expired = self._watch
 
         def wrote(now_ms: int, records: Sequence[StateRecord]) -> None:
             self._meter.wrote(now_ms, records)
-            watch.wrote(now_ms, records)
+            watch(now_ms, records)
 
         coordinator.wrote = wrote
-        coordinator.expired = watch.expired
+        coordinator.expired = expired
 
     def _loaded(self, now_ms: int, partition: int, shard: _Shard) -> GroupCoordinator:
         """The coordinator of a partition that is first asked for now. It was there all the time, so

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mock_coordinator.core.groups import GroupCoordinator, GroupSnapshot, GroupType
-from mock_coordinator.core.journals.offsets_log import OffsetsLog
 from mock_coordinator.core.logs.log import Logs
+from mock_coordinator.core.state.offsets_log import OffsetsLog
 from mock_coordinator.core.topics.catalog import Catalog
 from tests.support.examples import examples
 from tests.unit.mock_coordinator.groups._group_harness import ALL_PROFILES, GroupHarness

@@ -26,8 +26,8 @@ from mock_coordinator.core.groups.records.state_records import (
     StateRecord,
     TransactionEnd,
 )
-from mock_coordinator.core.journals.compacted_log import CompactedLog
 from mock_coordinator.core.logs.batch_writer import NewRecord, encode_batch
+from mock_coordinator.core.logs.compacted_log import CompactedLog
 from mock_coordinator.core.logs.control_records import read_marker
 from mock_coordinator.core.logs.log import Logs, PartitionLog, StoredBatch
 from mock_coordinator.core.logs.record_batch import read_header, records_of

@@ -12,8 +12,8 @@ from typing import Final
 
 from mock_coordinator.core.groups.record_format import RecordFormatError
 from mock_coordinator.core.groups.service.splitting import partition_for
-from mock_coordinator.core.journals.compacted_log import CompactedLog
 from mock_coordinator.core.logs.batch_writer import NewRecord, encode_batch
+from mock_coordinator.core.logs.compacted_log import CompactedLog
 from mock_coordinator.core.logs.log import Logs, StoredBatch
 from mock_coordinator.core.logs.record_batch import read_header, records_of
 from mock_coordinator.core.profile import Profile
