@@ -13,7 +13,7 @@ DOCS = ROOT / "docs"
 SCENARIOS = ROOT / "tests" / "scenarios" / "coordinator"
 
 DECISION = re.compile(r"\b[Dd]ecisions? \(?(?P<number>\d+(?:\.\d+)*)")
-PAGE = re.compile(r"\bdocs/[\w/.-]*\w")
+PAGE = re.compile(r"(?<!tools/)\bdocs/[\w/.-]*\w")
 SCENARIO = re.compile(r"(?<![\w/-])(?P<number>[CFSW]\d\d[a-z]?)\b")
 LINK = re.compile(r"\]\((?!\w+://|#|mailto:)(?P<target>[^)#\s]+)(?:#[^)]*)?\)")
 BRACKET = re.compile(r"\A\s*\[\d+(?:, \d+)*\]|\brows? \[\d+\]")
