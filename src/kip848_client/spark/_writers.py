@@ -110,7 +110,7 @@ def _end(
 ) -> None:
     """Carry a commit or an abort out, exactly once only. Where no task tells of itself there is
     nothing to end: tasks that fail abort what they have begun."""
-    from kip848_client.spark._books import carry_out
+    from kip848_client.spark._transaction_committer import carry_out
 
     told = [each for each in messages if isinstance(each, Written) and each.task is not None]
     if options.name is None or not told:

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql.types import BinaryType, StructType
 
 from kip848_client.admin._transactions import TransactionAdmin
-from kip848_client.spark import _books, _writers
+from kip848_client.spark import _transaction_committer, _writers
 from kip848_client.spark._source import Kip848DataSource
 from kip848_client.spark._task import RunningTask
 from tests.unit.spark._committed import committed_values
@@ -70,15 +70,17 @@ class Query:
 
     def dies_before(self, command: type) -> Callable[[], None]:
         """Let the driver die before that command; what is returned lets it live on."""
-        perform = _books._Books.perform
+        perform = _transaction_committer._TransactionCommitter.perform
 
-        async def dying(books: Any, due: Any) -> Any:
+        async def dying(committer: Any, due: Any) -> Any:
             if isinstance(due, command):
                 raise Died
-            return await perform(books, due)
+            return await perform(committer, due)
 
-        self._patch.setattr(_books._Books, "perform", dying)
-        return lambda: self._patch.setattr(_books._Books, "perform", perform)
+        self._patch.setattr(_transaction_committer._TransactionCommitter, "perform", dying)
+        return lambda: self._patch.setattr(
+            _transaction_committer._TransactionCommitter, "perform", perform
+        )
 
 
 def arrow(values: list[bytes]) -> pa.RecordBatch:

@@ -13,7 +13,7 @@ import pytest
 from kip848_client import Admin
 from kip848_client.admin._transactions import TransactionAdmin, TransactionToEnd
 from kip848_client.errors import ConfigError
-from kip848_client.spark import _books, _writers
+from kip848_client.spark import _transaction_committer, _writers
 from kip848_client.spark._sink_options import sink_options
 from kip848_client.spark._source import Kip848DataSource
 from kip848_client.spark._task import RunningTask
@@ -173,16 +173,18 @@ def test_what_was_committed_in_part_only_is_lost_loudly(newest: Query) -> None:
 
 def test_a_driver_that_was_replaced_meanwhile_is_refused(newest: Query) -> None:
     messages = newest.write([b"1"])
-    decide = _books._Books._decide
+    decide = _transaction_committer._TransactionCommitter._decide
 
-    async def late(books: Any, decision: Any, kept: Any) -> None:
-        async with _books._Driver(bootstrap_servers=newest.bootstrap, transactional_id=NAME):
-            await decide(books, decision, kept)
+    async def late(committer: Any, decision: Any, kept: Any) -> None:
+        async with _transaction_committer._Driver(
+            bootstrap_servers=newest.bootstrap, transactional_id=NAME
+        ):
+            await decide(committer, decision, kept)
 
-    newest._patch.setattr(_books._Books, "_decide", late)
+    newest._patch.setattr(_transaction_committer._TransactionCommitter, "_decide", late)
     with pytest.raises(BatchRefused, match="another driver has taken over"):
         newest.writer().commit(messages, 0)
-    newest._patch.setattr(_books._Books, "_decide", decide)
+    newest._patch.setattr(_transaction_committer._TransactionCommitter, "_decide", decide)
     newest.writer().abort(messages, 0)
     assert newest.values() == []
     assert not open_transactions(newest.bootstrap)

@@ -65,22 +65,22 @@ def carry_out(options: SinkOptions, batch: Batch, steps: Steps, topics: Sequence
 async def _carry_out(
     options: SinkOptions, batch: Batch, steps: Steps, topics: Sequence[str]
 ) -> None:
-    books = _Books(options, batch, topics)
+    committer = _TransactionCommitter(options, batch, topics)
     answer: Any = None
     try:
-        await books.open()
+        await committer.open()
         while True:
             try:
                 command = steps.send(answer)
             except StopIteration:
                 return
-            answer = await books.perform(command)
+            answer = await committer.perform(command)
     finally:
         steps.close()
-        await books.close()
+        await committer.close()
 
 
-class _Books:
+class _TransactionCommitter:
     def __init__(self, options: SinkOptions, batch: Batch, topics: Sequence[str]) -> None:
         self._batch = batch
         self._topics = topics
