@@ -23,8 +23,8 @@ from kip848_client.spark.core import _outcome
 from kip848_client.spark.core._outcome import Batch, Steps
 
 if TYPE_CHECKING:
-    from kip848_client.spark._pouring import Prepared
     from kip848_client.spark._sink_options import SinkOptions
+    from kip848_client.spark._write_task import Prepared
 
 __all__ = ["BatchWriter", "StreamWriter", "Written"]
 
@@ -94,7 +94,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
 
 def _write(options: SinkOptions, run: str | None, batches: Iterator[Any]) -> Written:
-    from kip848_client.spark._pouring import write_at_least_once, write_in_transaction
+    from kip848_client.spark._write_task import write_at_least_once, write_in_transaction
 
     if options.name is None:
         return Written(write_at_least_once(options, batches))

@@ -23,10 +23,13 @@ def nothing_goes_on() -> Iterator[None]:
     tests of the whole process last."""
     yield
     try:
-        from kip848_client.spark import _pouring, _reading
+        from kip848_client.spark import _reading, _write_task
     except ImportError:  # a test says that there is no pyspark, or an old one
         return
-    for loop, kept in ((_reading._loop, _reading._kept), (_pouring.writing_loop, _pouring._kept)):
+    for loop, kept in (
+        (_reading._loop, _reading._kept),
+        (_write_task.writing_loop, _write_task._kept),
+    ):
         if loop.cache_info().currsize:
             for client in kept.values():
                 loop().call(_stop(client), 5_000)

@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql.types import BinaryType, StructType
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.spark._pouring import _kept, writing_loop
 from kip848_client.spark._source import Kip848DataSource
+from kip848_client.spark._write_task import _kept, writing_loop
 from kip848_client.spark.core._manifest import Manifest
 from mock_coordinator.threaded import BrokerThread
 from tests.support.stored_codecs import CODECS, stored_codecs

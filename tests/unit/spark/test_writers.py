@@ -12,7 +12,7 @@ from pyspark.sql.types import BinaryType, StructType
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, ConfigError, Kip848Error, RecordTooLarge
-from kip848_client.spark import _pouring
+from kip848_client.spark import _write_task
 from kip848_client.spark._source import Kip848DataSource
 from kip848_client.spark._writers import BatchWriter, StreamWriter, Written
 from mock_coordinator import Fault, Match
@@ -34,10 +34,10 @@ def said(mock_broker: BrokerThread) -> Iterator[Options]:
         "kafka.max.block.ms": "5000",
         "topic": "a",
     }
-    kept = [*_pouring._kept.values()]
-    _pouring._kept.clear()
+    kept = [*_write_task._kept.values()]
+    _write_task._kept.clear()
     for each in kept:
-        _pouring.writing_loop().call(each.stop(), 10_000)
+        _write_task.writing_loop().call(each.stop(), 10_000)
 
 
 def _batch(*values: bytes, **columns: Any) -> pa.RecordBatch:
@@ -66,7 +66,7 @@ def test_a_batch_and_a_stream_write_all_rows(mock_broker: BrokerThread, said: Op
     stream.commit([stream.write(iter([_batch(b"4", **columns)])), stream.write(iter([]))], 0)
     assert _values(mock_broker) == [b"1", b"2", b"3", b"4"]
     assert b"4" in [each.value for each in mock_broker.records("a", 2)]
-    assert len(_pouring._kept) == 1  # one producer served all tasks
+    assert len(_write_task._kept) == 1  # one producer served all tasks
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_row_that_cannot_be_written_fails_its_task_and_the_next_task_gets_a_ne
     with pytest.raises(error):
         writer.write(iter([row]))
     writer.abort([None], 0)
-    assert not _pouring._kept
+    assert not _write_task._kept
     good = Kip848DataSource(said).streamWriter(_SCHEMA, overwrite=False)
     good.write(iter([_batch(b"good")]))
     assert _values(mock_broker) == [b"good"]

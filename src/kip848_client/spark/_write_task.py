@@ -21,11 +21,11 @@ from kip848_client.spark._sink_options import SinkOptions
 from kip848_client.spark.core._decisions import Participant
 
 __all__ = [
-    "Pouring",
     "Prepared",
-    "pour",
+    "RowSender",
     "write_at_least_once",
     "write_in_transaction",
+    "write_rows",
     "writing_loop",
 ]
 
@@ -38,7 +38,7 @@ def writing_loop() -> LoopThread:
     return LoopThread("kip848-spark-write")
 
 
-class Pouring:
+class RowSender:
     """Sends rows by one producer, until one is refused. Lives in the loop's thread."""
 
     def __init__(self, producer: Producer[Any, Any], topic: str | None) -> None:
@@ -48,7 +48,7 @@ class Pouring:
         self.rows = 0
         self.topics: set[str] = set()
 
-    async def pour(self, batch: Any) -> None:
+    async def send(self, batch: Any) -> None:
         """Send the rows of an Arrow batch. Raises the error of a row, also of an earlier one."""
         send = self._producer.send
         for row in rows_of(batch, self._topic):
@@ -76,7 +76,7 @@ class Pouring:
             raise self._error
 
 
-def pour(pouring: Pouring, batches: Iterator[Any]) -> None:
+def write_rows(sender: RowSender, batches: Iterator[Any]) -> None:
     """Send all rows, the next batch is got while one is sent. For Spark's thread. Raises the error
     of a row."""
     loop = writing_loop()
@@ -85,10 +85,10 @@ def pour(pouring: Pouring, batches: Iterator[Any]) -> None:
         for batch in batches:
             if under_way is not None:
                 under_way.result()
-            under_way = loop.begin(pouring.pour(batch))
+            under_way = loop.begin(sender.send(batch))
         if under_way is not None:
             under_way.result()
-        under_way = loop.begin(pouring.finish())
+        under_way = loop.begin(sender.finish())
         under_way.result()
     finally:
         if under_way is not None:
@@ -117,17 +117,17 @@ def write_in_transaction(
         return Prepared(None)
     producer = PreparedProducer(**options.client_settings(), transactional_id=transactional_id)
     loop.begin(_begin(producer)).result()
-    pouring = Pouring(producer, options.topic)
+    sender = RowSender(producer, options.topic)
     try:
-        pour(pouring, chain([first], batches))
+        write_rows(sender, chain([first], batches))
         found = loop.begin(producer.prepare_transaction()).result()
     except BaseException:
         loop.begin(_abort(producer)).result()
         raise
     participant = Participant(
-        found.transactional_id, found.producer_id, found.epoch, found.is_v2, pouring.rows
+        found.transactional_id, found.producer_id, found.epoch, found.is_v2, sender.rows
     )
-    return Prepared(participant, tuple(sorted(pouring.topics)))
+    return Prepared(participant, tuple(sorted(sender.topics)))
 
 
 async def _begin(producer: PreparedProducer) -> None:
@@ -152,13 +152,13 @@ def write_at_least_once(options: SinkOptions, batches: Iterator[Any]) -> int:
     """Write all rows; how many. A task that fails may have written some, which are written again
     when it is repeated. Raises the error of a row."""
     loop = writing_loop()
-    pouring = Pouring(loop.begin(_producer(options)).result(), options.topic)
+    sender = RowSender(loop.begin(_producer(options)).result(), options.topic)
     try:
-        pour(pouring, batches)
+        write_rows(sender, batches)
     except BaseException:
         loop.begin(_discard(options)).result()
         raise
-    return pouring.rows
+    return sender.rows
 
 
 _kept: dict[tuple[tuple[str, str], ...], Producer[Any, Any]] = {}
