@@ -17,8 +17,8 @@ from kip848_client.core.secrets import Properties
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
 from kip848_client.spark.core._manifest import Ownership
+from kip848_client.spark.core._skip_written import WrittenRanges, written_from
 from kip848_client.spark.core._where import BEGIN, END, Where, partitions_of, where_from
-from kip848_client.spark.core._written import AlreadyWritten, written_from
 
 __all__ = ["SourceOptions", "source_options"]
 
@@ -110,7 +110,7 @@ class SourceOptions:
     longest_task: int | None = None
     """``maxRecordsPerPartition``."""
     control: str | None = None
-    written: AlreadyWritten = field(default_factory=AlreadyWritten)
+    written: WrittenRanges = field(default_factory=WrittenRanges)
     """What the output of a member has already, whatever the group was told."""
 
     @property

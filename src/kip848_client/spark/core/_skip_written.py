@@ -15,11 +15,11 @@ from typing import Any, cast
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
 
-__all__ = ["AlreadyWritten", "written_from"]
+__all__ = ["WrittenRanges", "written_from"]
 
 
 @dataclass(frozen=True, slots=True)
-class AlreadyWritten:
+class WrittenRanges:
     """Ranges of offsets by partition, sorted, and the ids of their topics."""
 
     ranges: Mapping[TopicPartition, tuple[tuple[int, int], ...]] = field(
@@ -47,11 +47,11 @@ class AlreadyWritten:
         return found
 
 
-def written_from(said: str | None) -> AlreadyWritten:
+def written_from(said: str | None) -> WrittenRanges:
     """The option's text: ``{"topics": {"a": ID}, "ranges": {"a": {"0": [[0, 10]]}}, "query":
     ID}``. Raises ``ConfigError``."""
     if said is None:
-        return AlreadyWritten()
+        return WrittenRanges()
     try:
         found = cast("dict[str, Any]", json.loads(said))
         ranges = {
@@ -62,6 +62,6 @@ def written_from(said: str | None) -> AlreadyWritten:
             for number, spans in partitions.items()
         }
         topics = {str(name): str(each) for name, each in found["topics"].items()}
-        return AlreadyWritten(ranges, topics, str(found.get("query", "")))
+        return WrittenRanges(ranges, topics, str(found.get("query", "")))
     except (ValueError, KeyError, TypeError, AttributeError) as err:
         raise ConfigError(f"option written={said[:200]!r} holds no ranges: {err!r}") from err

@@ -9,7 +9,7 @@ import pytest
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
 from kip848_client.spark.core._options import source_options
-from kip848_client.spark.core._written import written_from
+from kip848_client.spark.core._skip_written import written_from
 
 _A0, _A1 = TopicPartition("a", 0), TopicPartition("a", 1)
 _IDS = {"a": "id-a"}
