@@ -11,7 +11,7 @@ import pytest
 from kip848_client import Consumer
 from kip848_client.core.types import TopicPartition
 from kip848_client.spark.core import _decisions
-from kip848_client.spark.core._outcome import BatchRefused, End
+from kip848_client.spark.core._two_phase_commit import BatchRefused, End
 from tests.integration.cluster import eventually
 from tests.support.real_kafka import RealKafka
 from tests.unit.spark._writing import Died, Query, open_transactions, time_out

@@ -1,4 +1,4 @@
-"""Performs what ``_outcome`` asks for: who drives the query, what is decided, what is open.
+"""Performs the commands of ``_two_phase_commit``, as the one driver of the query.
 
 Lives as long as one commit or abort of Spark's takes, in the driver.
 """
@@ -28,24 +28,24 @@ from kip848_client.spark.core._decisions import (
     kept_in,
     texts_of,
 )
-from kip848_client.spark.core._outcome import (
+from kip848_client.spark.core._two_phase_commit import (
+    AbortStale,
     Batch,
     BatchRefused,
     Command,
     Decide,
     Describe,
     End,
-    Fate,
+    FenceDriver,
     ListOpen,
     Read,
     Seen,
     Steps,
-    Sweep,
-    TakeOver,
-    Told,
+    TransactionStatus,
+    Warn,
 )
 
-__all__ = ["carry_out", "fate_of"]
+__all__ = ["carry_out", "status_of"]
 
 _log = logging.getLogger("kip848_client.spark")
 
@@ -103,7 +103,7 @@ class _TransactionCommitter:
     async def perform(self, command: Command) -> Any:
         """Do it, and return the answer."""
         match command:
-            case TakeOver():
+            case FenceDriver():
                 await self._driver.start()
                 return None
             case Read():
@@ -116,9 +116,9 @@ class _TransactionCommitter:
                 return await self._end(participants, commits=commits)
             case ListOpen():
                 return await self._open_now()
-            case Sweep(names):
-                return await self._sweep(names)
-            case Told(text):
+            case AbortStale(names):
+                return await self._abort_stale(names)
+            case Warn(text):
                 _log.warning("%s: %s", self._batch.name, text)
                 return None
 
@@ -172,7 +172,7 @@ class _TransactionCommitter:
 
     async def _end(
         self, participants: Collection[Participant], *, commits: bool
-    ) -> dict[Participant, Fate]:
+    ) -> dict[Participant, TransactionStatus]:
         """Those that are refused are looked at: what became of them is what counts."""
         failed = await self._admin.end_transactions(
             [
@@ -181,17 +181,21 @@ class _TransactionCommitter:
             ],
             commits=commits,
         )
-        fates = dict.fromkeys(participants, Fate.COMMITTED if commits else Fate.ABORTED)
+        statuses = dict.fromkeys(
+            participants, TransactionStatus.COMMITTED if commits else TransactionStatus.ABORTED
+        )
         refused = [each for each in participants if each.transactional_id in failed]
         for each, seen in (await self._describe(refused)).items():
-            if seen.fate is Fate.OPEN and commits:  # it can be committed still, by the next attempt
+            if (
+                seen.status is TransactionStatus.OPEN and commits
+            ):  # it can be committed still, by the next attempt
                 raise failed[each.transactional_id]
-            if seen.fate is not Fate.OPEN:
-                fates[each] = seen.fate
+            if seen.status is not TransactionStatus.OPEN:
+                statuses[each] = seen.status
             if commits:
                 error = failed[each.transactional_id]
                 _log.warning("%s was not committed: %s", each.transactional_id, error)
-        return fates
+        return statuses
 
     async def _open_now(self) -> dict[str, Seen]:
         try:
@@ -201,12 +205,12 @@ class _TransactionCommitter:
             _log.warning("%s: what is left open is not known: %s", self._batch.name, err)
             return {}
         return {
-            name: Seen(Fate.OPEN, each.started_ms)
+            name: Seen(TransactionStatus.OPEN, each.started_ms)
             for name, each in found.items()
             if each is not None and each.state == "Ongoing"
         }
 
-    async def _sweep(self, names: Iterable[str]) -> None:
+    async def _abort_stale(self, names: Iterable[str]) -> None:
         try:
             found = await self._admin.describe_transactions(list(names))
             still = {
@@ -238,20 +242,20 @@ def _ours(name: str, found: Iterable[str]) -> list[str]:
 
 def _seen(each: Participant, found: DescribedTransaction | None, now_ms: int) -> Seen:
     if found is None:
-        return Seen(Fate.UNKNOWN)
-    fate = fate_of(each, found)
+        return Seen(TransactionStatus.UNKNOWN)
+    status = status_of(each, found)
     left_ms = found.started_ms + found.timeout_ms - now_ms
-    return Seen(fate, found.started_ms, left_ms)
+    return Seen(status, found.started_ms, left_ms)
 
 
-def fate_of(each: Participant, found: DescribedTransaction) -> Fate:
+def status_of(each: Participant, found: DescribedTransaction) -> TransactionStatus:
     """What a coordinator's words say of a transaction. Its epoch is raised by its end, where
     transactions have version 2; another epoch, or another producer, is another transaction."""
     is_its = found.producer_id == each.producer_id
     if found.state in _COMMITTED:
         is_its = is_its and found.epoch in (each.epoch, each.epoch + 1)
-        return Fate.COMMITTED if is_its else Fate.UNKNOWN
+        return TransactionStatus.COMMITTED if is_its else TransactionStatus.UNKNOWN
     if found.state == "Ongoing":
         is_its = is_its and found.epoch == each.epoch
-        return Fate.OPEN if is_its else Fate.ABORTED
-    return Fate.ABORTED if found.state in _ABORTED else Fate.UNKNOWN
+        return TransactionStatus.OPEN if is_its else TransactionStatus.ABORTED
+    return TransactionStatus.ABORTED if found.state in _ABORTED else TransactionStatus.UNKNOWN

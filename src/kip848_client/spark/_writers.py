@@ -2,7 +2,7 @@
 driver.
 
 At least once, the rows of a task are there when it has written them. Exactly once (with
-``kafka.transactional.id``) they are there when the batch is committed: see ``_outcome``.
+``kafka.transactional.id``) they are there when the batch is committed: see ``_two_phase_commit``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pyspark.sql.datasource import (
 )
 
 from kip848_client.spark._task import RunningTask, new_run, running_task
-from kip848_client.spark.core import _outcome
-from kip848_client.spark.core._outcome import Batch, Steps
+from kip848_client.spark.core import _two_phase_commit
+from kip848_client.spark.core._two_phase_commit import Batch, Steps
 
 if TYPE_CHECKING:
     from kip848_client.spark._sink_options import SinkOptions
@@ -56,12 +56,12 @@ class BatchWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """All tasks have written."""
-        _end(self._options, messages, 0, _outcome.commit)
+        _end(self._options, messages, 0, _two_phase_commit.commit)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """A task has failed, or the commit."""
         _log.warning("a write has failed; %s", _what_stays(self._options, messages))
-        _end(self._options, messages, 0, _outcome.abort)
+        _end(self._options, messages, 0, _two_phase_commit.abort)
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -81,7 +81,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         batchId: int,  # noqa: N803  # Spark's name
     ) -> None:
         """All tasks of the batch have written."""
-        _end(self._options, messages, batchId, _outcome.commit)
+        _end(self._options, messages, batchId, _two_phase_commit.commit)
 
     def abort(
         self,
@@ -90,7 +90,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
     ) -> None:
         """A task has failed, or the commit."""
         _log.warning("batch %d has failed; %s", batchId, _what_stays(self._options, messages))
-        _end(self._options, messages, batchId, _outcome.abort)
+        _end(self._options, messages, batchId, _two_phase_commit.abort)
 
 
 def _write(options: SinkOptions, run: str | None, batches: Iterator[Any]) -> Written:

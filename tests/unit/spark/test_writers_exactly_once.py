@@ -18,7 +18,7 @@ from kip848_client.spark._sink_options import sink_options
 from kip848_client.spark._source import Kip848DataSource
 from kip848_client.spark._task import RunningTask
 from kip848_client.spark.core import _decisions
-from kip848_client.spark.core._outcome import BatchLost, BatchRefused, Decide, End
+from kip848_client.spark.core._two_phase_commit import BatchLost, BatchRefused, Decide, End
 from mock_coordinator import options
 from mock_coordinator.core.profiles import profile_named
 from mock_coordinator.threaded import BrokerThread

@@ -8,9 +8,9 @@ then on they are committed, by whoever is there: by this driver, or after a cras
 when Spark repeats the batch. What was not decided is aborted. So tasks need not do the same when
 they are repeated, and a batch that is repeated after its decision only has that one carried out.
 
-Who decides first takes the query's transactional id over (``TakeOver``), which fences every driver
-that was there before: it cannot decide any more. Then it reads what is decided; nothing can come to
-that any more but by itself, or by a driver that takes over in turn.
+Before it decides, a driver takes over the query's transactional id (``FenceDriver``). That fences
+every driver before it: none of them can decide any more. Then it reads what is decided. Only this
+driver, or a later one that takes over in turn, can add to that.
 
 A transaction that was open for too long is aborted by Kafka, also one whose commit is decided. So
 nothing is decided unless all are open and have time left. If a driver dies after its decision, and
@@ -32,6 +32,7 @@ from kip848_client.errors import Kip848Error
 from kip848_client.spark.core._decisions import Decision, Kept, Participant, is_of
 
 __all__ = [
+    "AbortStale",
     "Batch",
     "BatchLost",
     "BatchRefused",
@@ -39,13 +40,12 @@ __all__ = [
     "Decide",
     "Describe",
     "End",
-    "Fate",
+    "FenceDriver",
     "ListOpen",
     "Read",
     "Seen",
-    "Sweep",
-    "TakeOver",
-    "Told",
+    "TransactionStatus",
+    "Warn",
     "abort",
     "commit",
 ]
@@ -62,7 +62,7 @@ class BatchLost(Kip848Error):
     """A part of a batch was committed, and the rest was aborted by Kafka, or nobody knows."""
 
 
-class Fate(Enum):
+class TransactionStatus(Enum):
     """What has become of a transaction."""
 
     OPEN = "open"
@@ -76,7 +76,7 @@ class Fate(Enum):
 class Seen:
     """A transaction, as its coordinator tells it."""
 
-    fate: Fate
+    status: TransactionStatus
     started_ms: int = 0
     """By the clock of brokers."""
     left_ms: int = 0
@@ -97,7 +97,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class TakeOver:
+class FenceDriver:
     """Become the one driver of the query."""
 
 
@@ -136,28 +136,28 @@ class ListOpen:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class AbortStale:
     """Abort what nobody will commit. That may fail: Kafka aborts it in time."""
 
     transactional_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Warn:
     """Something for the log."""
 
     text: str
 
 
-Command = TakeOver | Read | Describe | Decide | End | ListOpen | Sweep | Told
+Command = FenceDriver | Read | Describe | Decide | End | ListOpen | AbortStale | Warn
 Steps = Generator[Command, Any, None]
-_Fates = Mapping[Participant, Fate]
+_Statuses = Mapping[Participant, TransactionStatus]
 
 
 def commit(batch: Batch) -> Steps:
     """All tasks have written. When this ends the rows are there, each once. Raises
     ``BatchRefused``, ``BatchLost``."""
-    yield TakeOver()
+    yield FenceDriver()
     kept: Kept = yield Read()
     yield from _end_others(batch, kept)
     before = _of_query(batch, kept)
@@ -170,10 +170,10 @@ def commit(batch: Batch) -> Steps:
             "another kafka.transactional.id"
         )
     if before is not None and before.batch == batch.number:
-        fates = yield from _carry_out(batch, before)
-        if fates is not None:
+        statuses = yield from _carry_out(batch, before)
+        if statuses is not None:
             yield End(_without(batch.participants, before.participants), commits=False)
-            yield from _tell_losses(batch, fates)
+            yield from _tell_losses(batch, statuses)
             return
     yield from _write(batch, kept)
 
@@ -181,13 +181,13 @@ def commit(batch: Batch) -> Steps:
 def abort(batch: Batch) -> Steps:
     """Spark gives the batch up for now. What was decided is carried out all the same: the decision
     may have been made by the commit that has failed."""
-    yield TakeOver()
+    yield FenceDriver()
     kept: Kept = yield Read()
     before = _of_query(batch, kept)
     decided: tuple[Participant, ...] = ()
     if before is not None and before.batch == batch.number:
-        fates = yield from _carry_out(batch, before)
-        decided = () if fates is None else before.participants
+        statuses = yield from _carry_out(batch, before)
+        decided = () if statuses is None else before.participants
     yield End(_without(batch.participants, decided), commits=False)
 
 
@@ -209,25 +209,30 @@ def _end_others(batch: Batch, kept: Kept) -> Steps:
     for decision in kept.decisions:
         if decision.query != batch.query and decision.participants:
             seen: Mapping[Participant, Seen] = yield Describe(decision.participants)
-            still = tuple(each for each, found in seen.items() if found.fate is Fate.OPEN)
+            still = tuple(
+                each for each, found in seen.items() if found.status is TransactionStatus.OPEN
+            )
             if still:
                 yield End(still, commits=True)
 
 
-def _carry_out(batch: Batch, before: Decision) -> Generator[Command, Any, _Fates | None]:
+def _carry_out(batch: Batch, before: Decision) -> Generator[Command, Any, _Statuses | None]:
     """Commit what was decided of this batch; what has become of it. ``None``: nothing of it was
     committed, and something cannot be any more, so that all is aborted, and may be decided anew."""
     seen: Mapping[Participant, Seen] = yield Describe(before.participants)
-    fates = {each: found.fate for each, found in seen.items()}
-    still = tuple(each for each, fate in fates.items() if fate is Fate.OPEN)
-    is_begun = any(fate in (Fate.COMMITTED, Fate.UNKNOWN) for fate in fates.values())
-    is_harmed = Fate.ABORTED in fates.values()
+    statuses = {each: found.status for each, found in seen.items()}
+    still = tuple(each for each, status in statuses.items() if status is TransactionStatus.OPEN)
+    is_begun = any(
+        status in (TransactionStatus.COMMITTED, TransactionStatus.UNKNOWN)
+        for status in statuses.values()
+    )
+    is_harmed = TransactionStatus.ABORTED in statuses.values()
     if still:
-        ended: _Fates = yield End(still, commits=is_begun or not is_harmed)
-        fates |= ended
-    if any(fate is not Fate.ABORTED for fate in fates.values()):
-        return fates
-    yield Told(
+        ended: _Statuses = yield End(still, commits=is_begun or not is_harmed)
+        statuses |= ended
+    if any(status is not TransactionStatus.ABORTED for status in statuses.values()):
+        return statuses
+    yield Warn(
         f"batch {batch.number} was decided, and then aborted by Kafka before anything of it was "
         "committed; it is written anew"
     )
@@ -245,26 +250,26 @@ def _write(batch: Batch, kept: Kept) -> Steps:
             raise BatchRefused(f"batch {batch.number} was not written: {refused}")
         decision = Decision(batch.query, batch.number, batch.run, tuple(sorted(batch.participants)))
         yield Decide(decision, kept)
-        fates: _Fates = yield End(batch.participants, commits=True)
-        if all(fate is Fate.ABORTED for fate in fates.values()):
+        statuses: _Statuses = yield End(batch.participants, commits=True)
+        if all(status is TransactionStatus.ABORTED for status in statuses.values()):
             raise BatchRefused(
                 f"batch {batch.number} was not written: its transactions were aborted by others, "
                 "or timed out, between the decision and the commit"
             )
-        yield from _tell_losses(batch, fates)
+        yield from _tell_losses(batch, statuses)
         earliest_ms = min(each.started_ms for each in seen.values())
     open_now: Mapping[str, Seen] = yield ListOpen()
-    orphans = _orphans(batch, open_now, earliest_ms)
-    if orphans:
-        yield Sweep(orphans)
+    stale = _stale(batch, open_now, earliest_ms)
+    if stale:
+        yield AbortStale(stale)
 
 
 def _why_not(seen: Mapping[Participant, Seen]) -> str | None:
     """Why nothing can be decided."""
     for each, found in seen.items():
-        if found.fate is not Fate.OPEN:
+        if found.status is not TransactionStatus.OPEN:
             return (
-                f"transaction {each.transactional_id} is {found.fate.value}, not open. It was open "
+                f"transaction {each.transactional_id} is {found.status.value}, not open. It was open "
                 "for longer than kafka.transaction.timeout.ms, or another query has the same "
                 "kafka.transactional.id, or the same checkpoint"
             )
@@ -278,7 +283,7 @@ def _why_not(seen: Mapping[Participant, Seen]) -> str | None:
     return None
 
 
-def _orphans(batch: Batch, found: Mapping[str, Seen], earliest_ms: int) -> tuple[str, ...]:
+def _stale(batch: Batch, found: Mapping[str, Seen], earliest_ms: int) -> tuple[str, ...]:
     """What nobody will commit: other attempts of this run, and what is older than this batch. What
     is younger and of another run may be a successor's, who knows better."""
     mine = {each.transactional_id for each in batch.participants}
@@ -293,10 +298,12 @@ def _orphans(batch: Batch, found: Mapping[str, Seen], earliest_ms: int) -> tuple
     )
 
 
-def _tell_losses(batch: Batch, fates: _Fates) -> Steps:
+def _tell_losses(batch: Batch, statuses: _Statuses) -> Steps:
     """Whether all that was decided is there."""
-    lost = sorted(each for each, fate in fates.items() if fate is Fate.ABORTED)
-    unknown = sorted(each for each, fate in fates.items() if fate is not Fate.COMMITTED)
+    lost = sorted(each for each, status in statuses.items() if status is TransactionStatus.ABORTED)
+    unknown = sorted(
+        each for each, status in statuses.items() if status is not TransactionStatus.COMMITTED
+    )
     if not unknown:
         return
     rows = sum(each.rows for each in unknown)
@@ -315,4 +322,4 @@ def _tell_losses(batch: Batch, fates: _Fates) -> Steps:
             f"{what}. To go on without them set failOnDataLoss=false; to write the whole batch "
             f"again, and its other rows twice, delete group {batch.name}"
         )
-    yield Told(f"{what}; going on, as failOnDataLoss=false says")
+    yield Warn(f"{what}; going on, as failOnDataLoss=false says")

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from kip848_client.core.types import TopicPartition
 from kip848_client.spark.core._decisions import Decision, Participant, kept_in, texts_of
-from kip848_client.spark.core._outcome import (
+from kip848_client.spark.core._two_phase_commit import (
+    AbortStale,
     Batch,
     BatchLost,
     BatchRefused,
@@ -21,14 +22,13 @@ from kip848_client.spark.core._outcome import (
     Decide,
     Describe,
     End,
-    Fate,
+    FenceDriver,
     ListOpen,
     Read,
     Seen,
     Steps,
-    Sweep,
-    TakeOver,
-    Told,
+    TransactionStatus,
+    Warn,
     abort,
     commit,
 )
@@ -46,7 +46,7 @@ class World:
     """Transactions and a group's offsets, as Kafka keeps them."""
 
     def __init__(self) -> None:
-        self.fates: dict[str, Fate] = {}
+        self.statuses: dict[str, TransactionStatus] = {}
         self.rows: dict[str, tuple[int, ...]] = {}
         self.started: dict[str, int] = {}
         self.texts: dict[TopicPartition, str] = {}
@@ -65,18 +65,22 @@ class World:
             name = f"{NAME}-{run}-{task}-0"
             rows = tuple(row for row, whose in enumerate(split) if whose == task)
             self.clock += 1
-            self.fates[name], self.rows[name], self.started[name] = Fate.OPEN, rows, self.clock
+            self.statuses[name], self.rows[name], self.started[name] = (
+                TransactionStatus.OPEN,
+                rows,
+                self.clock,
+            )
             participants.append(Participant(name, 7, 0, is_v2=True, rows=len(rows)))
         return Batch(NAME, "the query", 0, run, tuple(participants))
 
     def times_out(self, name: str) -> None:
-        if self.fates[name] is Fate.OPEN:
-            self.fates[name] = Fate.ABORTED
+        if self.statuses[name] is TransactionStatus.OPEN:
+            self.statuses[name] = TransactionStatus.ABORTED
 
     def seen(self, participants: tuple[Participant, ...]) -> dict[Participant, Seen]:
         return {
             each: Seen(
-                self.fates[each.transactional_id], self.started[each.transactional_id], 60_000
+                self.statuses[each.transactional_id], self.started[each.transactional_id], 60_000
             )
             for each in participants
         }
@@ -84,8 +88,8 @@ class World:
     def visible(self) -> Counter[int]:
         return Counter(
             row
-            for name, fate in self.fates.items()
-            if fate is Fate.COMMITTED
+            for name, status in self.statuses.items()
+            if status is TransactionStatus.COMMITTED
             for row in self.rows[name]
         )
 
@@ -103,23 +107,23 @@ class World:
                     self.texts[TopicPartition("a", part)] = text
             case End(participants, commits):
                 for each in participants:
-                    if self.fates[each.transactional_id] is Fate.OPEN:
-                        self.fates[each.transactional_id] = (
-                            Fate.COMMITTED if commits else Fate.ABORTED
+                    if self.statuses[each.transactional_id] is TransactionStatus.OPEN:
+                        self.statuses[each.transactional_id] = (
+                            TransactionStatus.COMMITTED if commits else TransactionStatus.ABORTED
                         )
-                return {each: self.fates[each.transactional_id] for each in participants}
+                return {each: self.statuses[each.transactional_id] for each in participants}
             case ListOpen():
                 return {
-                    name: Seen(fate, self.started[name])
-                    for name, fate in self.fates.items()
-                    if fate is Fate.OPEN
+                    name: Seen(status, self.started[name])
+                    for name, status in self.statuses.items()
+                    if status is TransactionStatus.OPEN
                 }
-            case Sweep(names):
+            case AbortStale(names):
                 for name in names:
                     self.times_out(name)
-            case Told(text):
+            case Warn(text):
                 self.told.append(text)
-            case TakeOver():
+            case FenceDriver():
                 pass
         return None
 
@@ -137,7 +141,7 @@ class Driver:
     def step(self) -> None:
         """Perform the command that is due. Raises what the rules raise."""
         assert self.command is not None
-        if isinstance(self.command, TakeOver):
+        if isinstance(self.command, FenceDriver):
             self._world.epoch += 1
             self._epoch = self._world.epoch
         answer = self._world.perform(self.command, self._epoch)
@@ -178,7 +182,7 @@ def test_a_batch_is_there_once_whoever_dies_when_and_whatever_times_out(
                 _attempt(data, world, abort(batch))
             except BatchLost:
                 return
-        assert not world.visible() or max(world.visible().values()) == 1, world.fates
+        assert not world.visible() or max(world.visible().values()) == 1, world.statuses
         if has_ended:
             break
         _time_out_some(data, world)
@@ -189,7 +193,7 @@ def test_a_batch_is_there_once_whoever_dies_when_and_whatever_times_out(
         except BatchLost:
             assert max(world.visible().values()) == 1
             return
-    assert world.visible() == Counter(range(ROWS)), world.fates
+    assert world.visible() == Counter(range(ROWS)), world.statuses
 
 
 def _attempt(data: st.DataObject, world: World, steps: Steps) -> bool:
@@ -208,7 +212,7 @@ def _attempt(data: st.DataObject, world: World, steps: Steps) -> bool:
 
 
 def _time_out_some(data: st.DataObject, world: World) -> None:
-    still = [name for name, fate in world.fates.items() if fate is Fate.OPEN]
+    still = [name for name, status in world.statuses.items() if status is TransactionStatus.OPEN]
     for name in still:
         if data.draw(st.booleans(), f"{name} times out"):
             world.times_out(name)
@@ -232,9 +236,9 @@ def test_two_drivers_of_one_checkpoint_write_a_batch_once(data: st.DataObject) -
         if driver.command is None:
             del drivers[at]
             ends += 1
-    assert not world.visible() or max(world.visible().values()) == 1, world.fates
+    assert not world.visible() or max(world.visible().values()) == 1, world.statuses
     if ends:
-        assert world.visible() == Counter(range(ROWS)), world.fates
+        assert world.visible() == Counter(range(ROWS)), world.statuses
     else:  # each has got into the other's way, and Spark repeats the batch
         play(world, commit(world.write([0, 0, 1, 1])))
         assert world.visible() == Counter(range(ROWS))
@@ -250,7 +254,7 @@ def test_a_crash_at_each_command_and_a_restart_in_time_loses_nothing() -> None:
         play(world, commit(world.write([1, 1, 0, 0])))
         assert world.visible() == Counter(range(ROWS)), dies_after
         assert not world.told
-        assert Fate.OPEN not in world.fates.values(), "what is left over is swept"
+        assert TransactionStatus.OPEN not in world.statuses.values(), "what is left over is aborted"
 
 
 def _up_to(world: World, steps: Steps, kind: type[Command]) -> Driver:
@@ -265,13 +269,13 @@ def test_what_was_decided_and_partly_committed_is_lost_loudly_when_the_rest_time
     batch = world.write([0, 0, 1, 1])
     _up_to(world, commit(batch), End)
     first, second = batch.participants
-    world.fates[first.transactional_id] = Fate.COMMITTED
+    world.statuses[first.transactional_id] = TransactionStatus.COMMITTED
     world.times_out(second.transactional_id)
     again = world.write([0, 0, 1, 1])
     with pytest.raises(BatchLost, match=r"2 rows of batch 0 are lost.*delete group q"):
         play(world, commit(again))
     assert world.visible() == Counter([0, 1])
-    assert Fate.OPEN not in world.fates.values()
+    assert TransactionStatus.OPEN not in world.statuses.values()
     tolerant = Batch(NAME, "the query", 0, "f" * 12, (), fails_on_data_loss=False)
     play(world, commit(tolerant))
     assert "going on" in world.told[-1]
@@ -291,7 +295,7 @@ def test_what_kafka_has_forgotten_is_told() -> None:
     world = World()
     batch = world.write([0] * ROWS)
     play(world, commit(batch))
-    world.fates[batch.participants[0].transactional_id] = Fate.UNKNOWN
+    world.statuses[batch.participants[0].transactional_id] = TransactionStatus.UNKNOWN
     with pytest.raises(BatchLost, match="nobody knows whether 4 rows"):
         play(world, commit(world.write([0] * ROWS)))
 
@@ -309,8 +313,8 @@ def test_a_commit_that_failed_after_its_decision_is_carried_out_by_the_abort() -
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (Seen(Fate.ABORTED), "is aborted, not open"),
-        (Seen(Fate.OPEN, 0, 900), "has 900 ms left"),
+        (Seen(TransactionStatus.ABORTED), "is aborted, not open"),
+        (Seen(TransactionStatus.OPEN, 0, 900), "has 900 ms left"),
     ],
 )
 def test_nothing_is_decided_unless_all_are_open_and_have_time(change: Seen, told: str) -> None:
@@ -326,7 +330,7 @@ def test_nothing_is_decided_unless_all_are_open_and_have_time(change: Seen, told
     with pytest.raises(BatchRefused, match=told):
         play(world, commit(batch))
     assert not world.texts
-    assert set(world.fates.values()) == {Fate.ABORTED}
+    assert set(world.statuses.values()) == {TransactionStatus.ABORTED}
 
 
 def test_a_checkpoint_that_was_set_back_is_refused() -> None:
@@ -336,7 +340,7 @@ def test_a_checkpoint_that_was_set_back_is_refused() -> None:
     early = world.write([0] * ROWS)
     with pytest.raises(BatchRefused, match=r"batch 0 comes after batch 5.*delete group q"):
         play(world, commit(early))
-    assert world.fates[early.participants[0].transactional_id] is Fate.ABORTED
+    assert world.statuses[early.participants[0].transactional_id] is TransactionStatus.ABORTED
 
 
 def test_another_query_carries_out_what_the_one_before_has_decided() -> None:
@@ -350,7 +354,7 @@ def test_another_query_carries_out_what_the_one_before_has_decided() -> None:
     assert [each.query for each in kept.decisions] == ["another"]
 
 
-def test_orphans_of_runs_before_are_swept_and_those_of_successors_and_strangers_are_not() -> None:
+def test_stale_transactions_are_aborted_and_those_of_successors_and_strangers_are_not() -> None:
     world = World()
     old = world.write([0] * ROWS)
     mine = world.write([0] * ROWS)
@@ -358,16 +362,16 @@ def test_orphans_of_runs_before_are_swept_and_those_of_successors_and_strangers_
     young = world.write([0] * ROWS)
     world.clock += 1
     for name in (attempt, "q-r-000000000001-0-0", "q-000000000001-0-0-0"):
-        world.fates[name], world.rows[name] = Fate.OPEN, ()
+        world.statuses[name], world.rows[name] = TransactionStatus.OPEN, ()
         world.started[name] = world.clock if name == attempt else 0
     play(world, commit(mine))
-    still = {name for name, fate in world.fates.items() if fate is Fate.OPEN}
+    still = {name for name, status in world.statuses.items() if status is TransactionStatus.OPEN}
     assert still == {
         young.participants[0].transactional_id,
         "q-r-000000000001-0-0",
         "q-000000000001-0-0-0",
     }
-    assert world.fates[old.participants[0].transactional_id] is Fate.ABORTED
+    assert world.statuses[old.participants[0].transactional_id] is TransactionStatus.ABORTED
 
 
 def test_a_batch_without_rows_decides_nothing_and_ends_what_was_decided() -> None:
