@@ -107,6 +107,6 @@ def _runner_of(options: SourceOptions) -> SourceRunner:
         from kip848_client.spark._member import MemberRunner
 
         return MemberRunner(options)
-    from kip848_client.spark._alone import ExclusiveRunner
+    from kip848_client.spark._exclusive import ExclusiveRunner
 
     return ExclusiveRunner(options)

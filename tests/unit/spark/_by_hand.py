@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from kip848_client import Admin
 from kip848_client.spark import _reading
-from kip848_client.spark._alone import ExclusiveRunner
+from kip848_client.spark._exclusive import ExclusiveRunner
 from kip848_client.spark._member import MemberRunner
 from kip848_client.spark._reading import read_ranges
 from kip848_client.spark._runner import SourceRunner

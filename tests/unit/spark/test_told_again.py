@@ -15,8 +15,8 @@ from kip848_client import Consumer, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import AdminFailed, Kip848Error
 from kip848_client.spark import GroupOffsets, _group_offsets, _member
-from kip848_client.spark._alone import ExclusiveRunner
 from kip848_client.spark._control import ask
+from kip848_client.spark._exclusive import ExclusiveRunner
 from kip848_client.spark.core._manifest import Manifest
 from mock_coordinator import Fault, Match
 from mock_coordinator.core.faults import Refuse
