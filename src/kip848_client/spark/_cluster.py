@@ -15,9 +15,9 @@ from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import AdminFailed, BrokerError, ConfigError, Kip848Error
+from kip848_client.spark.core._offset_limits import BEGIN, OffsetRangeLimit
 from kip848_client.spark.core._options import SourceOptions
 from kip848_client.spark.core._planning import DataLost, Seen
-from kip848_client.spark.core._where import BEGIN, Where
 
 __all__ = ["Cluster"]
 
@@ -174,27 +174,27 @@ class Cluster:
             )
         return found
 
-    async def places(self, where: Where, seen: Seen) -> dict[TopicPartition, int]:
+    async def places(self, limit: OffsetRangeLimit, seen: Seen) -> dict[TopicPartition, int]:
         """The offset that is meant in each partition. Raises ``ConfigError``."""
         bounds = seen.bounds
-        if where.everywhere is not None:
-            side = 0 if where.everywhere == BEGIN else 1
+        if limit.everywhere is not None:
+            side = 0 if limit.everywhere == BEGIN else 1
             return {tp: span[side] for tp, span in bounds.items()}
-        if where.time_ms is not None or where.times:
-            return await self._at_times(where, seen)
-        _check_complete(where.option, where.offsets, bounds)
-        return {tp: _place(where.option, tp, where.offsets[tp], bounds[tp]) for tp in bounds}
+        if limit.time_ms is not None or limit.times:
+            return await self._at_times(limit, seen)
+        _check_complete(limit.option, limit.offsets, bounds)
+        return {tp: _place(limit.option, tp, limit.offsets[tp], bounds[tp]) for tp in bounds}
 
-    async def _at_times(self, where: Where, seen: Seen) -> dict[TopicPartition, int]:
-        times = where.times or dict.fromkeys(seen.bounds, where.time_ms or 0)
-        _check_complete(where.option, times, seen.bounds)
+    async def _at_times(self, limit: OffsetRangeLimit, seen: Seen) -> dict[TopicPartition, int]:
+        times = limit.times or dict.fromkeys(seen.bounds, limit.time_ms or 0)
+        _check_complete(limit.option, times, seen.bounds)
         found = await self._offsets(times)
         places: dict[TopicPartition, int] = {}
         for tp, (_, end) in seen.bounds.items():
             first = found[tp]
-            if first < 0 and not where.later_is_end:
+            if first < 0 and not limit.later_is_end:
                 raise ConfigError(
-                    f"{where.option}: {shown(tp)} has no record as late as "
+                    f"{limit.option}: {shown(tp)} has no record as late as "
                     f"{times[tp]}; startingOffsetsByTimestampStrategy=latest begins at its end"
                 )
             places[tp] = end if first < 0 else min(first, end)

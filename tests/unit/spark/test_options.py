@@ -8,8 +8,8 @@ import pytest
 
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
+from kip848_client.spark.core._offset_limits import BEGIN, END, OffsetRangeLimit
 from kip848_client.spark.core._options import SourceOptions, source_options
-from kip848_client.spark.core._where import BEGIN, END, Where
 
 _TP = TopicPartition
 _BASE = {"kafka.bootstrap.servers": "localhost:1", "subscribe": "b, a,a"}
@@ -23,7 +23,7 @@ def test_the_defaults_are_those_of_sparks_own_source() -> None:
     stream = source_options(_BASE, is_stream=True)
     assert stream.topics == ("a", "b")
     assert not stream.is_shared
-    assert stream.starting == Where(everywhere=END, option="startingOffsets")
+    assert stream.starting == OffsetRangeLimit(everywhere=END, option="startingOffsets")
     assert stream.fails_on_data_loss
     assert not stream.with_headers
     assert stream.poll_timeout_ms == 120_000

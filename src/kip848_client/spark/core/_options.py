@@ -17,8 +17,14 @@ from kip848_client.core.secrets import Properties
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
 from kip848_client.spark.core._manifest import Ownership
+from kip848_client.spark.core._offset_limits import (
+    BEGIN,
+    END,
+    OffsetRangeLimit,
+    partitions_of,
+    range_limit_from,
+)
 from kip848_client.spark.core._skip_written import WrittenRanges, written_from
-from kip848_client.spark.core._where import BEGIN, END, Where, partitions_of, where_from
 
 __all__ = ["SourceOptions", "source_options"]
 
@@ -94,8 +100,8 @@ class SourceOptions:
     """``shared``: a member of the group; ``exclusive``: all partitions are this query's."""
     says_ownership: bool = False
     """Whether the user set it."""
-    starting: Where
-    ending: Where
+    starting: OffsetRangeLimit
+    ending: OffsetRangeLimit
     fails_on_data_loss: bool = True
     with_headers: bool = False
     poll_timeout_ms: int = 120_000
@@ -139,7 +145,7 @@ def source_options(said: Mapping[str, str], *, is_stream: bool) -> SourceOptions
     if group_id == "":
         raise ConfigError("kafka.group.id is empty")
     ownership = _ownership(options, group_id, is_stream=is_stream)
-    starting = where_from(options, "starting", "latest" if is_stream else "earliest", BEGIN)
+    starting = range_limit_from(options, "starting", "latest" if is_stream else "earliest", BEGIN)
     if not is_stream and starting.everywhere == END:
         raise ConfigError("startingOffsets=latest: a batch query would never read anything")
     found = SourceOptions(
@@ -149,7 +155,7 @@ def source_options(said: Mapping[str, str], *, is_stream: bool) -> SourceOptions
         ownership=ownership,
         says_ownership="ownership" in options,
         starting=starting,
-        ending=where_from(options, "ending", "latest", END),
+        ending=range_limit_from(options, "ending", "latest", END),
         fails_on_data_loss=_truth(options, "failondataloss", default=True),
         with_headers=_truth(options, "includeheaders", default=False),
         poll_timeout_ms=_count(options, "kafkaconsumer.polltimeoutms") or 120_000,

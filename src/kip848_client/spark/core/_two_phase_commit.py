@@ -269,8 +269,8 @@ def _why_not(seen: Mapping[Participant, Seen]) -> str | None:
     for each, found in seen.items():
         if found.status is not TransactionStatus.OPEN:
             return (
-                f"transaction {each.transactional_id} is {found.status.value}, not open. It was open "
-                "for longer than kafka.transaction.timeout.ms, or another query has the same "
+                f"transaction {each.transactional_id} is {found.status.value}, not open. It was "
+                "open for longer than kafka.transaction.timeout.ms, or another query has the same "
                 "kafka.transactional.id, or the same checkpoint"
             )
         if found.left_ms < LEAST_LEFT_MS:

@@ -1,4 +1,4 @@
-"""Where a query begins and ends: Spark's ``startingOffsets`` and its relatives, read and checked.
+"""Reads and checks Spark's ``startingOffsets``, ``endingOffsets`` and their relatives.
 
 Pure: text in, values out. What brokers have to be asked for is said as what to ask.
 """
@@ -13,7 +13,7 @@ from typing import Any, Final
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
 
-__all__ = ["BEGIN", "END", "Where", "partitions_of", "where_from"]
+__all__ = ["BEGIN", "END", "OffsetRangeLimit", "partitions_of", "range_limit_from"]
 
 BEGIN: Final = -2
 """Kafka's (and Spark's) number for the first offset there is."""
@@ -22,7 +22,7 @@ END: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class OffsetRangeLimit:
     """A place in each partition: one of these is said."""
 
     everywhere: int | None = None
@@ -39,7 +39,9 @@ class Where:
     """Which option said so, for errors."""
 
 
-def where_from(options: Mapping[str, str], prefix: str, default: str, allowed: int) -> Where:
+def range_limit_from(
+    options: Mapping[str, str], prefix: str, default: str, allowed: int
+) -> OffsetRangeLimit:
     """What the options ``{prefix}Timestamp``, ``{prefix}OffsetsByTimestamp`` and
     ``{prefix}Offsets`` say (the first of them counts, as in Spark), keys in lower case.
 
@@ -55,16 +57,16 @@ def where_from(options: Mapping[str, str], prefix: str, default: str, allowed: i
     option = f"{prefix}Timestamp"
     if option.lower() in options:
         time_ms = _time(option, options[option.lower()].strip())
-        return Where(time_ms=time_ms, later_is_end=later_is_end, option=option)
+        return OffsetRangeLimit(time_ms=time_ms, later_is_end=later_is_end, option=option)
     option = f"{prefix}OffsetsByTimestamp"
     if option.lower() in options:
         times = _by_partition(option, options[option.lower()], _time)
-        return Where(times=times, later_is_end=later_is_end, option=option)
+        return OffsetRangeLimit(times=times, later_is_end=later_is_end, option=option)
     option = f"{prefix}Offsets"
     said = options.get(option.lower(), default).strip()
     words = {"latest": END} if allowed == END else {"earliest": BEGIN, "latest": END}
     if said.lower() in words:
-        return Where(everywhere=words[said.lower()], option=option)
+        return OffsetRangeLimit(everywhere=words[said.lower()], option=option)
     if not said.startswith("{"):
         raise ConfigError(
             f"{option}={said!r} is not one of {', '.join(words)}, nor JSON like "
@@ -78,7 +80,7 @@ def where_from(options: Mapping[str, str], prefix: str, default: str, allowed: i
             raise ConfigError(f"{name}: {value!r} is neither an offset nor -1 (the end){begin}")
         return value
 
-    return Where(offsets=_by_partition(option, said, offset), option=option)
+    return OffsetRangeLimit(offsets=_by_partition(option, said, offset), option=option)
 
 
 def partitions_of(option: str, said: str) -> tuple[TopicPartition, ...]:
