@@ -23,8 +23,8 @@ from aiokafka.structs import ConsumerRecord, RecordMetadata
 from kip848_client.aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._coordinator import Coordinator
-from kip848_client.aiokafka._organs import Fetcher
-from kip848_client.aiokafka._producer_organs import (
+from kip848_client.aiokafka._fetcher import Fetcher
+from kip848_client.aiokafka._sender import (
     _STATES,
     Accumulator,
     Routes,

@@ -13,10 +13,10 @@ from typing import Any, Final, Self
 
 from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._coordinator import Coordinator
+from kip848_client.aiokafka._fetcher import Fetcher
 from kip848_client.aiokafka._inner import InnerConsumer
 from kip848_client.aiokafka._marked import marked_as_coroutine
 from kip848_client.aiokafka._members import enlist
-from kip848_client.aiokafka._organs import Fetcher
 from kip848_client.aiokafka._settings import consumer_settings
 from kip848_client.aiokafka._subscription import Subscription
 from kip848_client.aiokafka._theirs import AIOKafkaConsumer as TheirConsumer

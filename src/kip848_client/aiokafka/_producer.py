@@ -15,7 +15,7 @@ from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._consumer import AIOKafkaConsumer
 from kip848_client.aiokafka._inner import InnerProducer
 from kip848_client.aiokafka._members import member_for
-from kip848_client.aiokafka._producer_organs import (
+from kip848_client.aiokafka._sender import (
     Accumulator,
     ProducerTranslating,
     Routes,
