@@ -14,7 +14,7 @@ from typing import Any
 
 from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._inner import InnerConsumer
-from kip848_client.aiokafka._lookout import Lookout
+from kip848_client.aiokafka._topic_watcher import TopicWatcher
 from kip848_client.errors import LocalProtocolError
 
 __all__ = ["MatchedTopics"]
@@ -41,7 +41,7 @@ class MatchedTopics:
         self._listener: Any = None
         self._is_new = False
         """Whether the group has not heard of the pattern and its listener."""
-        self._lookout = Lookout(self._look, age_ms)
+        self._topic_watcher = TopicWatcher(self._look, age_ms)
 
     @property
     def names(self) -> frozenset[str]:
@@ -53,7 +53,7 @@ class MatchedTopics:
         partitions were assigned by hand."""
         self._inner.check_free()
         self._pattern, self._listener, self._is_new = pattern, listener, True
-        self._lookout.soon()
+        self._topic_watcher.soon()
 
     def forget(self) -> None:
         """Others say what is consumed."""
@@ -67,11 +67,11 @@ class MatchedTopics:
     async def begin(self) -> None:
         """Find the topics, join the group for them, and go on looking for new ones. Raises
         ``KafkaError``."""
-        await self._lookout.begin()
+        await self._topic_watcher.begin()
 
     async def end(self) -> None:
         """Look no more."""
-        await self._lookout.end()
+        await self._topic_watcher.end()
 
     async def _look(self) -> None:
         pattern = self._pattern
@@ -79,7 +79,7 @@ class MatchedTopics:
             return
         names = await self._client.topics_where(pattern.match, with_internal=self._with_internal)
         if pattern is not self._pattern:
-            self._lookout.soon()  # what was asked for is not wanted any more
+            self._topic_watcher.soon()  # what was asked for is not wanted any more
             return
         is_new, self._is_new = self._is_new, False
         if names and (is_new or names != self._inner.subscription()):

@@ -7,7 +7,7 @@ from typing import Any
 
 from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._inner import InnerConsumer
-from kip848_client.aiokafka._lookout import Lookout
+from kip848_client.aiokafka._topic_watcher import TopicWatcher
 from kip848_client.errors import LocalProtocolError
 
 __all__ = ["WholeTopics"]
@@ -24,7 +24,7 @@ class WholeTopics:
         self._with_internal = with_internal
         self._topics: frozenset[str] = frozenset()
         self._pattern: re.Pattern[str] | None = None
-        self._lookout = Lookout(self._assign, age_ms)
+        self._topic_watcher = TopicWatcher(self._assign, age_ms)
 
     @property
     def _wants(self) -> bool:
@@ -35,7 +35,7 @@ class WholeTopics:
         if self._inner.assignment() and not self._wants and (topics or pattern is not None):
             raise LocalProtocolError("partitions were assigned by hand; unsubscribe() first")
         self._topics, self._pattern = topics, pattern
-        self._lookout.soon()
+        self._topic_watcher.soon()
 
     def check_unused(self) -> None:
         """Raise ``LocalProtocolError`` when topics are read."""
@@ -45,11 +45,11 @@ class WholeTopics:
     async def begin(self) -> None:
         """Find the partitions, and go on looking for new ones. Raises aiokafka's error for a topic
         that is not there or that we may not see."""
-        await self._lookout.begin()
+        await self._topic_watcher.begin()
 
     async def end(self) -> None:
         """Look no more."""
-        await self._lookout.end()
+        await self._topic_watcher.end()
 
     async def _assign(self) -> None:
         topics, pattern = self._topics, self._pattern
@@ -63,6 +63,6 @@ class WholeTopics:
             names = await client.topics_where(pattern.match, with_internal=self._with_internal)
             found = client.partitions_known(names)
         if (topics, pattern) != (self._topics, self._pattern):
-            self._lookout.soon()  # what was asked for is not wanted any more
+            self._topic_watcher.soon()  # what was asked for is not wanted any more
         elif found != self._inner.assignment():
             self._inner.assign(found)

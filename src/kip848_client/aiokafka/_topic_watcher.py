@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable
 
 from kip848_client.aiokafka._theirs import errors
 
-__all__ = ["Lookout"]
+__all__ = ["TopicWatcher"]
 
 _log = logging.getLogger("kip848_client")
 
 
-class Lookout:
+class TopicWatcher:
     """Calls ``look`` every ``age_ms`` (``metadata_max_age_ms``), and soon after ``soon``. That it
     raises a ``KafkaError`` is logged; it is called again at the next time."""
 
