@@ -24,6 +24,7 @@ from kip848_client.aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._coordinator import Coordinator
 from kip848_client.aiokafka._fetcher import Fetcher
+from kip848_client.aiokafka._parents import TheirTransactionState
 from kip848_client.aiokafka._sender import (
     _STATES,
     Accumulator,
@@ -32,7 +33,6 @@ from kip848_client.aiokafka._sender import (
     TransactionState,
 )
 from kip848_client.aiokafka._subscription import Assignment, PartitionState, Subscription
-from kip848_client.aiokafka._theirs import TheirTransactionState
 from kip848_client.consumer import Record
 from kip848_client.core.produce import State
 from kip848_client.producer import RecordMetadata as OurMetadata

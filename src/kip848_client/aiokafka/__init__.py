@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from kip848_client.aiokafka._consumer import AIOKafkaConsumer
 from kip848_client.aiokafka._install import Installation, install
+from kip848_client.aiokafka._parents import abc
+from kip848_client.aiokafka._parents import errors as _errors
 from kip848_client.aiokafka._producer import AIOKafkaProducer
-from kip848_client.aiokafka._theirs import abc
-from kip848_client.aiokafka._theirs import errors as _errors
 from kip848_client.aiokafka.structs import (
     ConsumerRecord,
     OffsetAndMetadata,

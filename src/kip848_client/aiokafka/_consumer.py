@@ -17,10 +17,10 @@ from kip848_client.aiokafka._fetcher import Fetcher
 from kip848_client.aiokafka._inner import InnerConsumer
 from kip848_client.aiokafka._marked import marked_as_coroutine
 from kip848_client.aiokafka._members import enlist
+from kip848_client.aiokafka._parents import AIOKafkaConsumer as TheirConsumer
+from kip848_client.aiokafka._parents import errors
 from kip848_client.aiokafka._settings import consumer_settings
 from kip848_client.aiokafka._subscription import Subscription
-from kip848_client.aiokafka._theirs import AIOKafkaConsumer as TheirConsumer
-from kip848_client.aiokafka._theirs import errors
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.aiokafka.structs import TopicPartition
 from kip848_client.consumer import Caller, GroupMetadata, MemberView, calling_task

@@ -15,7 +15,7 @@ from typing import Any, Final
 from kip848_client.aiokafka._carried import Carried
 from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._inner import InnerConsumer
-from kip848_client.aiokafka._theirs import ConnectionGroup, errors
+from kip848_client.aiokafka._parents import ConnectionGroup, errors
 from kip848_client.aiokafka.errors import Translating, translated
 from kip848_client.aiokafka.structs import OffsetAndMetadata, TopicPartition
 from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

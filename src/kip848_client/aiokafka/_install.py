@@ -11,7 +11,7 @@ import sys
 from types import ModuleType, TracebackType
 from typing import Any, Final, Self
 
-from kip848_client.aiokafka import _theirs as theirs
+from kip848_client.aiokafka import _parents as theirs
 from kip848_client.aiokafka._consumer import AIOKafkaConsumer
 from kip848_client.aiokafka._producer import AIOKafkaProducer
 from kip848_client.errors import LocalProtocolError

@@ -15,6 +15,8 @@ from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._consumer import AIOKafkaConsumer
 from kip848_client.aiokafka._inner import InnerProducer
 from kip848_client.aiokafka._members import member_for
+from kip848_client.aiokafka._parents import AIOKafkaProducer as TheirProducer
+from kip848_client.aiokafka._parents import commit_structure_validate, errors
 from kip848_client.aiokafka._sender import (
     Accumulator,
     ProducerTranslating,
@@ -24,8 +26,6 @@ from kip848_client.aiokafka._sender import (
     receipts,
 )
 from kip848_client.aiokafka._settings import producer_settings
-from kip848_client.aiokafka._theirs import AIOKafkaProducer as TheirProducer
-from kip848_client.aiokafka._theirs import commit_structure_validate, errors
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.core.shown import repr_at_any_time
 

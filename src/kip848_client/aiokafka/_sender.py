@@ -12,7 +12,7 @@ from typing import Any, Final
 from kip848_client.aiokafka._carried import Carried
 from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._inner import InnerProducer
-from kip848_client.aiokafka._theirs import BatchBuilder, TheirTransactionState, errors
+from kip848_client.aiokafka._parents import BatchBuilder, TheirTransactionState, errors
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.aiokafka.structs import RecordMetadata, TopicPartition
 from kip848_client.core.produce import State

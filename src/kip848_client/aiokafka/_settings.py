@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-from kip848_client.aiokafka._theirs import AIOKafkaConsumer, AIOKafkaProducer
+from kip848_client.aiokafka._parents import AIOKafkaConsumer, AIOKafkaProducer
 from kip848_client.config import ClientConfig, ConsumerConfig, ProducerConfig
 
 __all__ = ["consumer_settings", "producer_settings"]

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from kip848_client.aiokafka._theirs import errors
+from kip848_client.aiokafka._parents import errors
 
 __all__ = ["TopicWatcher"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import kip848_client.errors as ours
-from kip848_client.aiokafka._theirs import errors as theirs
+from kip848_client.aiokafka._parents import errors as theirs
 from kip848_client.error_codes import ErrorCode
 
 __all__ = [

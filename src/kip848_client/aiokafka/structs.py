@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kip848_client.aiokafka._theirs import structs as theirs
+from kip848_client.aiokafka._parents import structs as theirs
 
 __all__ = [
     "ConsumerRecord",
