@@ -15,7 +15,7 @@ from aiokafka import errors
 from aiokafka.protocol.metadata import MetadataRequest
 from aiokafka.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition
 
-from kip848_client.aiokafka import AIOKafkaConsumer, _inner, _settings
+from kip848_client.aiokafka import AIOKafkaConsumer, _adapters, _settings
 from kip848_client.aiokafka.errors import UnsupportedAssignorError
 from tests.integration.aiokafka_consumers import Listener, made, take
 from tests.integration.cluster import Cluster, eventually
@@ -65,8 +65,8 @@ async def test_the_start_waits_for_partitions_that_others_give_up(cluster: Clust
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A start that finds nothing to read does not wait long for it."""
-    monkeypatch.setattr(_inner, "_PATIENCE_S", 0.3)
-    monkeypatch.setattr(_inner, "_INTERVALS", 0.0)
+    monkeypatch.setattr(_adapters, "_PATIENCE_S", 0.3)
+    monkeypatch.setattr(_adapters, "_INTERVALS", 0.0)
 
 
 @pytest.mark.usefixtures("impatient")

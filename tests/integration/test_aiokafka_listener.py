@@ -9,7 +9,7 @@ import aiokafka
 import pytest
 from aiokafka.structs import TopicPartition
 
-from kip848_client.aiokafka import _inner
+from kip848_client.aiokafka import _adapters
 from kip848_client.core.types import LEAVE_EPOCH
 from kip848_client.core.wire import api_named
 from tests.integration.aiokafka_consumers import Listener, made, take
@@ -22,9 +22,9 @@ pytestmark = pytest.mark.asyncio
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who gets nothing does not wait long for it."""
-    monkeypatch.setattr(_inner, "_PATIENCE_S", 0.3)
-    monkeypatch.setattr(_inner, "_INTERVALS", 0.0)
-    monkeypatch.setattr(_inner, "_NOTHING_INTERVALS", 0.0)
+    monkeypatch.setattr(_adapters, "_PATIENCE_S", 0.3)
+    monkeypatch.setattr(_adapters, "_INTERVALS", 0.0)
+    monkeypatch.setattr(_adapters, "_NOTHING_INTERVALS", 0.0)
 
 
 async def test_a_listener_gets_their_partitions(cluster: Cluster) -> None:

@@ -11,10 +11,10 @@ import logging
 from collections.abc import Collection
 from typing import Any, Final, Self
 
+from kip848_client.aiokafka._adapters import ConsumerAdapter
 from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._coordinator import Coordinator
 from kip848_client.aiokafka._fetcher import Fetcher
-from kip848_client.aiokafka._inner import InnerConsumer
 from kip848_client.aiokafka._marked import marked_as_coroutine
 from kip848_client.aiokafka._members import enlist
 from kip848_client.aiokafka._parents import AIOKafkaConsumer as TheirConsumer
@@ -50,7 +50,7 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
         super().__init__(**for_theirs)
         try:
             with _translating:
-                inner = InnerConsumer(**for_ours)
+                inner = ConsumerAdapter(**for_ours)
         except BaseException:
             self._closed = True  # or its end would be missed
             raise
@@ -74,7 +74,7 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
     # -- ours ------------------------------------------------------------------------------------
 
     @property
-    def inner(self) -> InnerConsumer:
+    def inner(self) -> ConsumerAdapter:
         """The consumer that does the work."""
         return self._inner
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from typing import Any, Final
 
+from kip848_client.aiokafka._adapters import ConsumerAdapter
 from kip848_client.aiokafka._carried import Carried
 from kip848_client.aiokafka._client import LinkedClient
-from kip848_client.aiokafka._inner import InnerConsumer
 from kip848_client.aiokafka._parents import ConnectionGroup, errors
 from kip848_client.aiokafka.errors import Translating, translated
 from kip848_client.aiokafka.structs import OffsetAndMetadata, TopicPartition
@@ -52,7 +52,7 @@ class Coordinator:
 
     def __init__(
         self,
-        inner: InnerConsumer,
+        inner: ConsumerAdapter,
         client: LinkedClient,
         group_id: str | None,
         settings: Mapping[str, Any],

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kip848_client.aiokafka._inner import InnerConsumer
+from kip848_client.aiokafka._adapters import ConsumerAdapter
 from kip848_client.aiokafka._subscription import Subscription
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.aiokafka.structs import (
@@ -46,7 +46,7 @@ class Buffered:
 class Fetcher:
     """The way of records, for aiokafka's ``getone`` and ``getmany``."""
 
-    def __init__(self, inner: InnerConsumer, subscription: Subscription) -> None:
+    def __init__(self, inner: ConsumerAdapter, subscription: Subscription) -> None:
         self._inner = inner
         self._subscriptions = subscription
 

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from kip848_client.aiokafka._inner import InnerConsumer
+from kip848_client.aiokafka._adapters import ConsumerAdapter
 from kip848_client.aiokafka.structs import TopicPartition
 from kip848_client.core.types import TopicPartition as OurPartition
 
@@ -34,7 +34,7 @@ class ListenerInPairs:
     is repeated. A call that names no partition is not repeated.
     """
 
-    def __init__(self, inner: InnerConsumer, notify: Callable[[], None]) -> None:
+    def __init__(self, inner: ConsumerAdapter, notify: Callable[[], None]) -> None:
         self._inner = inner
         self._notify = notify
         self._listener: Any = None

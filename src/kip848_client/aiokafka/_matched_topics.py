@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from kip848_client.aiokafka._adapters import ConsumerAdapter
 from kip848_client.aiokafka._client import LinkedClient
-from kip848_client.aiokafka._inner import InnerConsumer
 from kip848_client.aiokafka._topic_watcher import TopicWatcher
 from kip848_client.errors import LocalProtocolError
 
@@ -26,7 +26,7 @@ class MatchedTopics:
 
     def __init__(
         self,
-        inner: InnerConsumer,
+        inner: ConsumerAdapter,
         client: LinkedClient,
         age_ms: int,
         *,

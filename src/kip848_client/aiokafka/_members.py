@@ -10,20 +10,22 @@ from collections.abc import Collection
 from typing import Any
 from weakref import WeakSet
 
-from kip848_client.aiokafka._inner import InnerConsumer
+from kip848_client.aiokafka._adapters import ConsumerAdapter
 from kip848_client.core.types import TopicPartition
 
 __all__ = ["enlist", "member_for"]
 
-_alive: WeakSet[InnerConsumer] = WeakSet()
+_alive: WeakSet[ConsumerAdapter] = WeakSet()
 
 
-def enlist(consumer: InnerConsumer) -> None:
+def enlist(consumer: ConsumerAdapter) -> None:
     """This one was started."""
     _alive.add(consumer)
 
 
-def member_for(group_id: str, servers: object, partitions: Collection[Any]) -> InnerConsumer | None:
+def member_for(
+    group_id: str, servers: object, partitions: Collection[Any]
+) -> ConsumerAdapter | None:
     """The consumer of the group that has, or had, these partitions; ``None`` where there is none
     that has had any of them. One that has lost them is right, too: it refuses them."""
     best, most = None, 0

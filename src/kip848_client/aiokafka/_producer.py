@@ -11,9 +11,9 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, Self
 
+from kip848_client.aiokafka._adapters import ProducerAdapter
 from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._consumer import AIOKafkaConsumer
-from kip848_client.aiokafka._inner import InnerProducer
 from kip848_client.aiokafka._members import member_for
 from kip848_client.aiokafka._parents import AIOKafkaProducer as TheirProducer
 from kip848_client.aiokafka._parents import commit_structure_validate, errors
@@ -48,7 +48,7 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
         client = LinkedClient.like(self.client)
         try:
             with Translating():
-                inner = InnerProducer(client_id=client.client_id, **for_ours)
+                inner = ProducerAdapter(client_id=client.client_id, **for_ours)
         except BaseException:
             self._closed = True  # or its end would be missed
             raise

@@ -9,9 +9,9 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final
 
+from kip848_client.aiokafka._adapters import ProducerAdapter
 from kip848_client.aiokafka._carried import Carried
 from kip848_client.aiokafka._client import LinkedClient
-from kip848_client.aiokafka._inner import InnerProducer
 from kip848_client.aiokafka._parents import BatchBuilder, TheirTransactionState, errors
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.aiokafka.structs import RecordMetadata, TopicPartition
@@ -30,7 +30,7 @@ _due: Final[ContextVar[Carried | None]] = ContextVar("kip848_client_produce", de
 class ProducerTranslating(Translating):
     """aiokafka has other words for what a producer cannot do now."""
 
-    def __init__(self, inner: InnerProducer) -> None:
+    def __init__(self, inner: ProducerAdapter) -> None:
         self._inner = inner
 
     def instead_of(self, error: Kip848Error) -> Exception:
@@ -56,7 +56,7 @@ def _is_unexpected(cause: BaseException | None) -> bool:
 class Accumulator:
     """Takes records."""
 
-    def __init__(self, inner: InnerProducer, batch_bytes: int) -> None:
+    def __init__(self, inner: ProducerAdapter, batch_bytes: int) -> None:
         self._inner = inner
         self._batch_bytes = batch_bytes
         self._translating = ProducerTranslating(inner)
@@ -158,7 +158,7 @@ class Batch(BatchBuilder):  # type: ignore[misc]  # aiokafka has no types
         return added
 
 
-def receipts(inner: InnerProducer) -> Receipts:
+def receipts(inner: ProducerAdapter) -> Receipts:
     """aiokafka's ``RecordMetadata``, which are nothing where no broker tells, and its errors."""
 
     def nothing(_row: tuple[Any, ...]) -> None:
@@ -174,7 +174,7 @@ def receipts(inner: InnerProducer) -> Receipts:
 class Sender:
     """Starts and stops what sends."""
 
-    def __init__(self, inner: InnerProducer, client: LinkedClient) -> None:
+    def __init__(self, inner: ProducerAdapter, client: LinkedClient) -> None:
         self._inner = inner
         self._client = client
         self._translating = ProducerTranslating(inner)
@@ -226,7 +226,7 @@ class Routes:
     """Partitions of the topics that are written to; the rest of aiokafka's metadata is told by the
     client's ``cluster``."""
 
-    def __init__(self, inner: InnerProducer, client: LinkedClient) -> None:
+    def __init__(self, inner: ProducerAdapter, client: LinkedClient) -> None:
         self._inner = inner
         self._client = client
         self._translating = ProducerTranslating(inner)
@@ -270,7 +270,7 @@ _STATES: Final = {
 class TransactionState:
     """Where the transaction is, by aiokafka's names."""
 
-    def __init__(self, inner: InnerProducer) -> None:
+    def __init__(self, inner: ProducerAdapter) -> None:
         self._inner = inner
         self.transactional_id = inner.config.transactional_id
         self.transaction_timeout_ms = inner.config.transaction_timeout_ms

@@ -9,8 +9,8 @@ from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Final
 
+from kip848_client.aiokafka._adapters import ConsumerAdapter
 from kip848_client.aiokafka._client import LinkedClient
-from kip848_client.aiokafka._inner import InnerConsumer
 from kip848_client.aiokafka._listener import ListenerInPairs
 from kip848_client.aiokafka._matched_topics import MatchedTopics
 from kip848_client.aiokafka._whole_topics import WholeTopics
@@ -31,7 +31,7 @@ class Subscription:
     """What is consumed, by aiokafka's names; also its own ``subscription``, while there is one."""
 
     def __init__(
-        self, inner: InnerConsumer, client: LinkedClient, *, with_internal: bool = False
+        self, inner: ConsumerAdapter, client: LinkedClient, *, with_internal: bool = False
     ) -> None:
         self._inner = inner
         age_ms = inner.config.metadata_max_age_ms
@@ -218,7 +218,7 @@ class Subscription:
 class Assignment:
     """What is assigned at the moment."""
 
-    def __init__(self, inner: InnerConsumer) -> None:
+    def __init__(self, inner: ConsumerAdapter) -> None:
         self._inner = inner
         self.everything: dict[Any, Any] | None = None
         """What ``all_consumed_offsets`` has returned, which a commit knows again."""
@@ -259,7 +259,7 @@ class Assignment:
 class PartitionState:
     """How far one partition is, by aiokafka's names."""
 
-    def __init__(self, inner: InnerConsumer, tp: OurPartition) -> None:
+    def __init__(self, inner: ConsumerAdapter, tp: OurPartition) -> None:
         self._inner = inner
         self._tp = tp
 
@@ -295,7 +295,7 @@ class PartitionState:
 
 
 class _Ours(AbstractSet[Any]):
-    def __init__(self, inner: InnerConsumer) -> None:
+    def __init__(self, inner: ConsumerAdapter) -> None:
         self._inner = inner
 
     def __contains__(self, tp: object) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from kip848_client.aiokafka._adapters import ConsumerAdapter
 from kip848_client.aiokafka._client import LinkedClient
-from kip848_client.aiokafka._inner import InnerConsumer
 from kip848_client.aiokafka._topic_watcher import TopicWatcher
 from kip848_client.errors import LocalProtocolError
 
@@ -17,7 +17,7 @@ class WholeTopics:
     """Assigns all partitions of topics, or of those that a pattern matches, to ``inner``."""
 
     def __init__(
-        self, inner: InnerConsumer, client: LinkedClient, age_ms: int, *, with_internal: bool
+        self, inner: ConsumerAdapter, client: LinkedClient, age_ms: int, *, with_internal: bool
     ) -> None:
         self._inner = inner
         self._client = client

@@ -22,7 +22,7 @@ from kip848_client.producer import Producer, Receipts
 from kip848_client.producer import connections as producer_connections
 from kip848_client.runtime.net._transport import KafkaTransport
 
-__all__ = ["InnerConsumer", "InnerProducer"]
+__all__ = ["ConsumerAdapter", "ProducerAdapter"]
 
 _INTERVALS: Final = 1.5
 """Of heartbeats: how long a start waits for partitions that others have to give up."""
@@ -38,7 +38,7 @@ _PATIENCE_S: Final = 5.0
 Known = tuple[frozenset[int], frozenset[int]]
 
 
-class InnerConsumer(Consumer[Any, Any]):
+class ConsumerAdapter(Consumer[Any, Any]):
     """Does the work of one ``kip848_client.aiokafka.AIOKafkaConsumer``."""
 
     def __init__(self, **settings: Any) -> None:
@@ -226,7 +226,7 @@ class InnerConsumer(Consumer[Any, Any]):
         return True
 
 
-class InnerProducer(Producer[Any, Any]):
+class ProducerAdapter(Producer[Any, Any]):
     """Does the work of one ``kip848_client.aiokafka.AIOKafkaProducer``."""
 
     def __init__(self, **settings: Any) -> None:
