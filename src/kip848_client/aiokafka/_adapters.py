@@ -9,9 +9,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from kip848_client.aiokafka._carried import Carried
 from kip848_client.aiokafka._client import LinkedClient
-from kip848_client.aiokafka._through_client import ClientTransport, Ways
+from kip848_client.aiokafka._request_shims import RequestShim
+from kip848_client.aiokafka._through_client import ClientTransport, SendHooks
 from kip848_client.consumer import Caller, Consumer, Record, connections
 from kip848_client.core.member import LeaveMode, MemberState
 from kip848_client.core.ports import TopicView
@@ -53,11 +53,11 @@ class ConsumerAdapter(Consumer[Any, Any]):
         self,
         client: LinkedClient,
         instead: Callable[[Kip848Error], Exception],
-        to_coordinator: Callable[[Carried], Awaitable[object]],
+        to_coordinator: Callable[[RequestShim], Awaitable[object]],
     ) -> None:
         """Before the start: by which methods requests go out."""
-        ways = Ways(client, instead, self._names, to_coordinator)
-        self._network = partial(connections, kind=partial(ClientTransport, ways))
+        hooks = SendHooks(client, instead, self._names, to_coordinator)
+        self._network = partial(connections, kind=partial(ClientTransport, hooks))
 
     def _names(self) -> TopicView:
         assert self._engine is not None, "only what was started sends"
@@ -238,11 +238,11 @@ class ProducerAdapter(Producer[Any, Any]):
         self,
         client: LinkedClient,
         instead: Callable[[Kip848Error], Exception],
-        to_leader: Callable[[int, Carried], Awaitable[object]],
+        to_leader: Callable[[int, RequestShim], Awaitable[object]],
     ) -> None:
         """Before the start: by which methods requests go out."""
-        ways = Ways(client, instead, self._names, None, to_leader)
-        self._network = partial(producer_connections, kind=partial(ClientTransport, ways))
+        hooks = SendHooks(client, instead, self._names, None, to_leader)
+        self._network = partial(producer_connections, kind=partial(ClientTransport, hooks))
 
     def _names(self) -> TopicView:
         assert self._engine is not None, "only what was started sends"

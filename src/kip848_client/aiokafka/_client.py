@@ -18,7 +18,7 @@ from aiokafka.client import AIOKafkaClient, ConnectionGroup
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.metadata import MetadataRequest
 
-from kip848_client.aiokafka._carried import Carried
+from kip848_client.aiokafka._request_shims import RequestShim
 from kip848_client.errors import Kip848Error
 from kip848_client.runtime.net._links import Link
 from kip848_client.runtime.net._transport import KafkaTransport
@@ -133,8 +133,8 @@ class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no typ
     ) -> Any:
         """Every request of the consumer or producer to a broker that it names goes through here,
         so that others can wrap or replace this. Their own requests go over our links, too."""
-        if isinstance(request, Carried):
-            return await request.carry()
+        if isinstance(request, RequestShim):
+            return await request.send()
         return await super().send(node_id, request, group=group or ConnectionGroup.DEFAULT)
 
     async def _get_conn(self, node_id: Any, *, group: Any = 0, no_hint: bool = False) -> Any:

@@ -13,9 +13,9 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 from kip848_client.aiokafka._adapters import ConsumerAdapter
-from kip848_client.aiokafka._carried import Carried
 from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._parents import ConnectionGroup, errors
+from kip848_client.aiokafka._request_shims import RequestShim
 from kip848_client.aiokafka.errors import Translating, translated
 from kip848_client.aiokafka.structs import OffsetAndMetadata, TopicPartition
 from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -26,7 +26,7 @@ from kip848_client.error_codes import ErrorCode
 __all__ = ["Coordinator"]
 
 _translating: Final = Translating()
-_due: Final[ContextVar[Carried | None]] = ContextVar("kip848_client_due", default=None)
+_due: Final[ContextVar[RequestShim | None]] = ContextVar("kip848_client_due", default=None)
 """The request that a method of aiokafka's was called for."""
 
 _SETTINGS: Final = (
@@ -61,7 +61,7 @@ class Coordinator:
         self._inner = inner
         self._is_rejoining = is_rejoining
         self._client = client
-        inner.go_through(client, translated, self.carry)
+        inner.go_through(client, translated, self.send)
         vars(self).update({name: settings[name] for name in _SETTINGS})
         self.group_id = group_id
         self._metadata_snapshot: dict[str, int] = {}
@@ -128,11 +128,11 @@ class Coordinator:
 
     # -- requests --------------------------------------------------------------------------------
 
-    async def carry(self, carried: Carried) -> None:
+    async def send(self, shim: RequestShim) -> None:
         """Send a request of ours by the method of its kind."""
-        token = _due.set(carried)
+        token = _due.set(shim)
         try:
-            await self._by_its_method(carried.request)
+            await self._by_its_method(shim.request)
         finally:
             _due.reset(token)
 
@@ -175,11 +175,11 @@ class Coordinator:
 
     async def _do_fetch_commit_offsets(self, partitions: Collection[Any]) -> dict[Any, Any]:
         """One request for what is committed."""
-        carried = _due.get()
-        if carried is None:
+        shim = _due.get()
+        if shim is None:
             return await self.fetch_committed_offsets(partitions)
         answer = await self._send_due()
-        asked = {t.topic_id: t.name for g in carried.request.groups for t in g.topics or ()}
+        asked = {t.topic_id: t.name for g in shim.request.groups for t in g.topics or ()}
         return {
             TopicPartition(
                 topic.name or asked.get(topic.topic_id, ""), each.partition_index
@@ -192,12 +192,12 @@ class Coordinator:
 
     async def _send_due(self) -> Any:
         """Send what the method was called for; where it was called for nothing, do nothing."""
-        carried = _due.get()
-        if carried is None:
+        shim = _due.get()
+        if shim is None:
             return None
         _due.set(None)
-        carried.returned = await self._send_req(carried)
-        return carried.returned
+        shim.returned = await self._send_req(shim)
+        return shim.returned
 
     async def _send_req(self, request: Any) -> Any:
         """Send something to the coordinator."""

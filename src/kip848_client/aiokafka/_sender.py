@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any, Final
 
 from kip848_client.aiokafka._adapters import ProducerAdapter
-from kip848_client.aiokafka._carried import Carried
 from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._parents import BatchBuilder, TheirTransactionState, errors
+from kip848_client.aiokafka._request_shims import RequestShim
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.aiokafka.structs import RecordMetadata, TopicPartition
 from kip848_client.core.produce import State
@@ -23,7 +23,7 @@ __all__ = ["Accumulator", "ProducerTranslating", "Routes", "Sender", "Transactio
 
 Header = tuple[str, bytes | None]
 
-_due: Final[ContextVar[Carried | None]] = ContextVar("kip848_client_produce", default=None)
+_due: Final[ContextVar[RequestShim | None]] = ContextVar("kip848_client_produce", default=None)
 """The request that ``_send_produce_req`` was called for."""
 
 
@@ -179,7 +179,7 @@ class Sender:
         self._client = client
         self._translating = ProducerTranslating(inner)
         self._acks = inner.config.acks
-        inner.go_through(client, self._translating.instead_of, self._carry)
+        inner.go_through(client, self._translating.instead_of, self._send)
 
     @property
     def sender_task(self) -> asyncio.Task[None] | None:
@@ -194,14 +194,14 @@ class Sender:
             await self._inner.start()
             await self._client.begin(self._inner.transport)
 
-    async def _carry(self, node_id: int, carried: Carried) -> None:
-        topics: Any = carried
+    async def _send(self, node_id: int, shim: RequestShim) -> None:
+        topics: Any = shim
         batches = {
             TopicPartition(name, number): records
             for name, partitions in topics.topics
             for number, records in partitions
         }
-        token = _due.set(carried)
+        token = _due.set(shim)
         try:
             await self._send_produce_req(node_id, batches)
         finally:
@@ -211,10 +211,10 @@ class Sender:
         """Send batches to the leader of their partitions. It can be wrapped, and what it raises
         counts; what ``batches`` has is only to be looked at."""
         _ = batches
-        carried = _due.get()
-        if carried is not None:
+        shim = _due.get()
+        if shim is not None:
             _due.set(None)
-            carried.returned = await self._client.send(node_id, carried)
+            shim.returned = await self._client.send(node_id, shim)
 
     async def close(self) -> None:
         """Send what waits, abort what is open, disconnect."""

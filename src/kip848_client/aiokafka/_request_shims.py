@@ -36,7 +36,7 @@ from kip848_client.core.wire.messages.produce import (
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import Kip848Error, RemoteProtocolError, refusal
 
-__all__ = ["Carried", "CarriedFetch", "CarriedProduce"]
+__all__ = ["FetchShim", "ProduceShim", "RequestShim"]
 
 Rows = list[tuple[str, list[tuple[Any, ...]]]]
 """Topics and their partitions, as aiokafka writes them."""
@@ -50,7 +50,7 @@ _WITH_TIME: Final = 2
 _WITH_MESSAGE: Final = 8
 
 
-class Carried:
+class RequestShim:
     """A request on its way through aiokafka's methods. ``instead`` gives the error that is raised
     on that way for one of ours, whose ``__cause__`` is ours."""
 
@@ -75,7 +75,7 @@ class Carried:
     def __repr__(self) -> str:
         return f"<{self.request!r}>"
 
-    async def carry(self) -> Any:
+    async def send(self) -> Any:
         """Send it. Returns the answer as those on the way may look at it; raises as aiokafka."""
         try:
             answer = await self._send()
@@ -118,7 +118,7 @@ class Carried:
         )
 
 
-class CarriedFetch(Carried, TheirFetchRequest):  # type: ignore[misc]  # aiokafka has no types
+class FetchShim(RequestShim, TheirFetchRequest):  # type: ignore[misc]  # aiokafka has no types
     """Fetch. ``names`` knows topics by name and id."""
 
     request: FetchRequest
@@ -157,7 +157,7 @@ class CarriedFetch(Carried, TheirFetchRequest):  # type: ignore[misc]  # aiokafk
     _topics = topics
 
     def _show(self, answer: FetchResponse) -> Any:
-        return ShownFetch(answer, self._names)
+        return FetchResponseShim(answer, self._names)
 
     def _unshown(self, shown: Any) -> FetchResponse:
         ours: FetchResponse = shown.ours if shown.is_untouched else self._read(shown)
@@ -193,7 +193,7 @@ class CarriedFetch(Carried, TheirFetchRequest):  # type: ignore[misc]  # aiokafk
         )
 
 
-class ShownFetch(FetchResponse_v11):  # type: ignore[misc]  # aiokafka has no types
+class FetchResponseShim(FetchResponse_v11):  # type: ignore[misc]  # aiokafka has no types
     """Our answer to Fetch as aiokafka's. The rows are made when somebody looks at them."""
 
     def __init__(self, answer: FetchResponse, names: TopicView) -> None:
@@ -267,7 +267,7 @@ def _fetched(
     return replace(before, error_code=row[1], high_watermark=row[2], records=row[-1], **told)
 
 
-class CarriedProduce(Carried, TheirProduceRequest):  # type: ignore[misc]  # aiokafka has no types
+class ProduceShim(RequestShim, TheirProduceRequest):  # type: ignore[misc]  # aiokafka has no types
     """Produce."""
 
     request: ProduceRequest
@@ -312,7 +312,7 @@ class CarriedProduce(Carried, TheirProduceRequest):  # type: ignore[misc]  # aio
 
     def _show(self, answer: ProduceResponse | None) -> Any:
         names = {topic_id: name for name, topic_id in self.ids.items()}
-        return None if answer is None else ShownProduce(answer, names)
+        return None if answer is None else ProduceResponseShim(answer, names)
 
     def _unshown(self, shown: Any) -> Any:
         if shown is None or shown.is_untouched:
@@ -343,7 +343,7 @@ class CarriedProduce(Carried, TheirProduceRequest):  # type: ignore[misc]  # aio
         )
 
 
-class ShownProduce(ProduceResponse_v8):  # type: ignore[misc]  # aiokafka has no types
+class ProduceResponseShim(ProduceResponse_v8):  # type: ignore[misc]  # aiokafka has no types
     """Our answer to Produce as aiokafka's. The rows are made when somebody looks at them."""
 
     def __init__(self, answer: ProduceResponse, names: Mapping[bytes, str]) -> None:
@@ -351,9 +351,9 @@ class ShownProduce(ProduceResponse_v8):  # type: ignore[misc]  # aiokafka has no
         self._names = names
         self.throttle_time_ms = answer.throttle_time_ms
 
-    is_untouched = ShownFetch.is_untouched
-    __repr__ = ShownFetch.__repr__
-    get_item = ShownFetch.get_item
+    is_untouched = FetchResponseShim.is_untouched
+    __repr__ = FetchResponseShim.__repr__
+    get_item = FetchResponseShim.get_item
 
     def __getattr__(self, name: str) -> Any:
         if name != "topics":

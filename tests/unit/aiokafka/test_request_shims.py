@@ -1,4 +1,4 @@
-"""Requests and answers of ours in aiokafka's shape, and back: ``_aiokafka/_carried.py``."""
+"""Requests and answers of ours in the shape of aiokafka's, and back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from aiokafka.protocol import fetch as their_fetch
 from aiokafka.protocol import produce as their_produce
 
-from kip848_client.aiokafka._carried import Carried, CarriedFetch, CarriedProduce
+from kip848_client.aiokafka._request_shims import FetchShim, ProduceShim, RequestShim
 from kip848_client.aiokafka.errors import translated
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
 from kip848_client.core.wire.messages.consumer_group_heartbeat import (
@@ -65,7 +65,7 @@ def fetch(answer: Any) -> Any:
         rack_id="r",
     )
     names: Any = Names()
-    return CarriedFetch(request, send, translated, names)
+    return FetchShim(request, send, translated, names)
 
 
 def fetched(**changed: Any) -> FetchResponse:
@@ -87,30 +87,30 @@ def fetched(**changed: Any) -> FetchResponse:
 
 
 async def test_a_fetch_request_can_be_read_and_built_as_theirs() -> None:
-    carried = fetch(None)
-    assert their_fetch.FetchRequest in type(carried).__mro__
-    assert carried.topics == [("t", [(1, 5, 9)])]
-    built = carried.build(their_fetch.FetchRequest_v4)
-    assert built.topics == carried.topics
-    assert "fetch_offset=5" in repr(carried)
+    shim = fetch(None)
+    assert their_fetch.FetchRequest in type(shim).__mro__
+    assert shim.topics == [("t", [(1, 5, 9)])]
+    built = shim.build(their_fetch.FetchRequest_v4)
+    assert built.topics == shim.topics
+    assert "fetch_offset=5" in repr(shim)
 
 
 async def test_a_fetch_answer_that_nobody_looks_at_is_ours() -> None:
     answer = fetched()
-    carried = fetch(answer)
-    carried.returned = await carried.carry()
-    assert carried.returned.is_untouched
-    assert carried.understood() is answer
+    shim = fetch(answer)
+    shim.returned = await shim.send()
+    assert shim.returned.is_untouched
+    assert shim.understood() is answer
 
 
 async def test_a_fetch_answer_that_was_changed_keeps_what_has_no_column() -> None:
-    carried = fetch(fetched())
-    shown = carried.returned = await carried.carry()
+    shim = fetch(fetched())
+    shown = shim.returned = await shim.send()
     row = (1, 0, 8, 7, 6, [(3, 2)], 5, b"abc")
     assert shown.get_item("topics") == [("t", [row])]
-    assert carried.understood() == fetched()
+    assert shim.understood() == fetched()
     shown.topics[0][1][0] = (1, 6, 8, 7, 6, [], 5, b"")
-    assert carried.understood() == fetched(
+    assert shim.understood() == fetched(
         error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER, aborted_transactions=(), records=b""
     )
 
@@ -137,12 +137,12 @@ async def test_a_fetch_answer_that_was_changed_keeps_what_has_no_column() -> Non
     ],
 )
 async def test_a_fetch_answer_of_theirs(kind: str, row: Any, told: dict[str, Any]) -> None:
-    carried = fetch(None)
+    shim = fetch(None)
     answer = getattr(their_fetch, kind)()
     answer.topics = [("t", [row])]
     answer.throttle_time_ms = 0
-    carried.returned = answer
-    understood = carried.understood()
+    shim.returned = answer
+    understood = shim.understood()
     assert understood.session_id == 77  # the session is not broken by who knows none
     (topic,) = understood.responses
     assert topic.topic_id == ID
@@ -161,7 +161,7 @@ def produce(answer: Any, acks: int = 1) -> Any:
     data = ProduceRequestPartitionProduceData(index=1, records=b"abc")
     topic = ProduceRequestTopicProduceData(name="t", topic_id=ID, partition_data=(data,))
     request = ProduceRequest(transactional_id=None, acks=acks, timeout_ms=9, topic_data=(topic,))
-    return CarriedProduce(request, send, translated)
+    return ProduceShim(request, send, translated)
 
 
 def produced(**changed: Any) -> ProduceResponse:
@@ -180,24 +180,22 @@ def produced(**changed: Any) -> ProduceResponse:
 
 
 async def test_a_produce_request_can_be_read_and_built_as_theirs() -> None:
-    carried = produce(None)
-    assert their_produce.ProduceRequest in type(carried).__mro__
-    assert carried.topics == [("t", [(1, b"abc")])]
-    assert carried.build(their_produce.ProduceRequest_v3).topics == carried.topics
-    assert carried.required_acks == 1
-    assert carried.refused(6) == produced(
-        error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER, base_offset=-1
-    )
+    shim = produce(None)
+    assert their_produce.ProduceRequest in type(shim).__mro__
+    assert shim.topics == [("t", [(1, b"abc")])]
+    assert shim.build(their_produce.ProduceRequest_v3).topics == shim.topics
+    assert shim.required_acks == 1
+    assert shim.refused(6) == produced(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER, base_offset=-1)
 
 
 async def test_a_produce_answer_is_ours_until_it_is_changed() -> None:
     answer = produced()
-    carried = produce(answer)
-    shown = carried.returned = await carried.carry()
-    assert carried.understood() is answer
+    shim = produce(answer)
+    shown = shim.returned = await shim.send()
+    assert shim.understood() is answer
     assert shown.topics == [("t", [(1, 0, 4, -1, -1, [], None)])]
     shown.topics[0][1][0] = (1, 0, 9, -1, -1, [], None)
-    assert carried.understood() == produced(base_offset=9)
+    assert shim.understood() == produced(base_offset=9)
 
 
 @pytest.mark.parametrize(
@@ -214,35 +212,35 @@ async def test_a_produce_answer_is_ours_until_it_is_changed() -> None:
     ],
 )
 async def test_a_produce_answer_of_theirs(kind: str, row: Any, told: dict[str, Any]) -> None:
-    carried = produce(None)
+    shim = produce(None)
     answer = getattr(their_produce, kind)()
     answer.topics = [("t", [row])]
-    carried.returned = answer
-    assert carried.understood() == produced(**told)
+    shim.returned = answer
+    assert shim.understood() == produced(**told)
 
 
 async def test_nothing_is_the_answer_where_none_is_asked_for() -> None:
-    carried = produce(None, acks=0)
-    carried.returned = await carried.carry()
-    assert carried.understood() is None
+    shim = produce(None, acks=0)
+    shim.returned = await shim.send()
+    assert shim.understood() is None
     replaced = produce(produced(), acks=0)
     replaced.returned = None
     assert replaced.understood() is None
 
 
 async def test_a_topic_that_is_not_known_has_no_id() -> None:
-    carried = fetch(None)
+    shim = fetch(None)
     answer = their_fetch.FetchResponse_v0([("other", [])])
-    carried.returned = answer
-    assert carried.understood().responses[0].topic_id == ZERO_TOPIC_ID
+    shim.returned = answer
+    assert shim.understood().responses[0].topic_id == ZERO_TOPIC_ID
 
 
 @pytest.mark.parametrize("returned", [None, 7, "x", object()])
 async def test_what_is_no_answer(returned: Any) -> None:
-    for carried in (fetch(None), produce(None)):
-        carried.returned = returned
+    for shim in (fetch(None), produce(None)):
+        shim.returned = returned
         with pytest.raises(RemoteProtocolError, match="no answer"):
-            carried.understood()
+            shim.understood()
 
 
 async def test_nothing_was_sent() -> None:
@@ -259,17 +257,17 @@ async def test_other_requests() -> None:
         return answer
 
     request = ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=0)
-    carried = Carried(request, send, translated)
-    assert carried.API_KEY == 68
-    carried.returned = await carried.carry()
-    assert carried.understood() is answer
+    shim = RequestShim(request, send, translated)
+    assert shim.API_KEY == 68
+    shim.returned = await shim.send()
+    assert shim.understood() is answer
 
     class Refusal:
         error_code = 16
 
-    carried.returned = Refusal()
+    shim.returned = Refusal()
     with pytest.raises(BrokerError, match="NOT_COORDINATOR"):
-        carried.understood()
+        shim.understood()
 
 
 async def test_our_errors_are_theirs_on_the_way() -> None:
@@ -279,9 +277,9 @@ async def test_our_errors_are_theirs_on_the_way() -> None:
         raise lost
 
     request = ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=0)
-    carried = Carried(request, send, translated)
+    shim = RequestShim(request, send, translated)
     with pytest.raises(Exception, match="late") as caught:
-        await carried.carry()
+        await shim.send()
     assert type(caught.value).__module__.startswith("aiokafka")
     assert caught.value.__cause__ is lost
-    assert carried.failures == [lost]
+    assert shim.failures == [lost]
