@@ -7,15 +7,16 @@ what lives below: start, stop, and what would wait for aiokafka's own insides.
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import logging
-from collections.abc import Collection
-from typing import Any, Final, Self
+from collections.abc import Callable, Collection
+from typing import Any, Final, Self, TypeVar
 
 from kip848_client.aiokafka._adapters import ConsumerAdapter
 from kip848_client.aiokafka._client import LinkedClient
 from kip848_client.aiokafka._coordinator import Coordinator
 from kip848_client.aiokafka._fetcher import Fetcher
-from kip848_client.aiokafka._marked import marked_as_coroutine
 from kip848_client.aiokafka._members import enlist
 from kip848_client.aiokafka._parents import AIOKafkaConsumer as TheirConsumer
 from kip848_client.aiokafka._parents import errors
@@ -32,6 +33,20 @@ __all__ = ["AIOKafkaConsumer"]
 _log = logging.getLogger("kip848_client")
 
 _translating: Final = Translating()
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _marked_as_coroutine(function: F) -> F:
+    """Mark a function that returns a coroutine as a coroutine function, so that stand-ins for it
+    (``unittest.mock.AsyncMock(spec=...)``) can be awaited."""
+    mark: Any = getattr(inspect, "markcoroutinefunction", None)  # since Python 3.12
+    if mark is not None:
+        marked: F = mark(function)
+        return marked
+    was_marked: Any = getattr(asyncio.coroutines, "_is_coroutine")  # noqa: B009 - not in typeshed
+    setattr(function, "_is_coroutine", was_marked)  # noqa: B010 - as before
+    return function
 
 
 class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no types
@@ -114,7 +129,7 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
             await self.stop()
             raise
 
-    @marked_as_coroutine
+    @_marked_as_coroutine
     def stop(self) -> Any:
         """Let the tasks that hold records come back, commit what is done (with auto-commit), leave
         the group, disconnect. See ``kip848_client.Consumer.stop``: who calls this is done with what
