@@ -29,8 +29,8 @@ class HeartbeatSla(NamedTuple):
     longest_silence_ms: int
 
 
-class _Book:
-    """Of one member."""
+class _Accumulator:
+    """The heartbeats of one member so far."""
 
     def __init__(self) -> None:
         self.times: list[int] = []
@@ -44,38 +44,38 @@ def heartbeat_sla(events: Iterable[HistoryEvent], sla_ms: int) -> list[Heartbeat
     answered, and no latency."""
     events = list(events)
     own = with_own_events(events)
-    books: dict[Member, _Book] = {}
+    members: dict[Member, _Accumulator] = {}
     for event in events:
         if event.member_id is None or event.kind not in _KINDS:
             continue
         member = (event.group_id, event.member_id)
         if event.is_members != (member in own):
             continue
-        book = books.setdefault(member, _Book())
+        found = members.setdefault(member, _Accumulator())
         if event.kind == "heartbeat":
-            book.times.append(event.time_ms)
+            found.times.append(event.time_ms)
             if event.duration_ms is not None:
-                book.took.append(event.duration_ms)
+                found.took.append(event.duration_ms)
         elif event.kind == "heartbeat_refused":
-            book.refused += 1
+            found.refused += 1
         elif event.kind == "heartbeat_lost":
-            book.lost += 1
-    return [_row(member, books[member], sla_ms) for member in sorted(books)]
+            found.lost += 1
+    return [_row(member, members[member], sla_ms) for member in sorted(members)]
 
 
-def _row(member: Member, book: _Book, sla_ms: int) -> HeartbeatSla:
-    took = sorted(book.took)
+def _row(member: Member, found: _Accumulator, sla_ms: int) -> HeartbeatSla:
+    took = sorted(found.took)
     return HeartbeatSla(
         group_id=member[0],
         member_id=member[1],
-        heartbeats=len(book.times),
-        refused=book.refused,
-        lost=book.lost,
+        heartbeats=len(found.times),
+        refused=found.refused,
+        lost=found.lost,
         in_time=sum(each <= sla_ms for each in took),
         p50_ms=_quantile(took, 50),
         p99_ms=_quantile(took, 99),
         max_ms=took[-1] if took else None,
-        longest_silence_ms=max((b - a for a, b in pairwise(book.times)), default=0),
+        longest_silence_ms=max((b - a for a, b in pairwise(found.times)), default=0),
     )
 
 

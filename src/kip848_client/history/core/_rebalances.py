@@ -29,8 +29,8 @@ class RebalanceDuration(NamedTuple):
     moved: int
 
 
-class _Book:
-    """Of one epoch of a group."""
+class _Accumulator:
+    """One epoch of a group so far."""
 
     def __init__(self, began_ms: int) -> None:
         self.began_ms = self.ended_ms = began_ms
@@ -43,12 +43,14 @@ def rebalance_duration(events: Iterable[HistoryEvent]) -> list[RebalanceDuration
     row. Of a member without events of its own the coordinator's heartbeats tell the epoch."""
     events = list(events)
     own = with_own_events(events)
-    books: dict[tuple[str, int], _Book] = {}
+    epochs: dict[tuple[str, int], _Accumulator] = {}
     reached: set[tuple[str, str, int]] = set()
     for event in events:
         if event.kind == "group_epoch":
             if (event.group_epoch or 0) > 0:
-                books.setdefault((event.group_id, event.group_epoch or 0), _Book(event.time_ms))
+                epochs.setdefault(
+                    (event.group_id, event.group_epoch or 0), _Accumulator(event.time_ms)
+                )
             continue
         epoch = event.member_epoch or 0
         if epoch <= 0 or event.member_id is None:
@@ -61,22 +63,22 @@ def rebalance_duration(events: Iterable[HistoryEvent]) -> list[RebalanceDuration
         if arrives and who in reached:
             continue
         if arrives or event.kind == "assigned":
-            book = books.setdefault((event.group_id, epoch), _Book(event.time_ms))
-            book.ended_ms = event.time_ms
+            found = epochs.setdefault((event.group_id, epoch), _Accumulator(event.time_ms))
+            found.ended_ms = event.time_ms
             if arrives:
                 reached.add(who)
-                book.members.add(event.member_id)
-            book.moved.update(event.partitions if event.kind == "assigned" else ())
-    return [_row(*key, books[key]) for key in sorted(books) if books[key].members]
+                found.members.add(event.member_id)
+            found.moved.update(event.partitions if event.kind == "assigned" else ())
+    return [_row(*key, epochs[key]) for key in sorted(epochs) if epochs[key].members]
 
 
-def _row(group_id: str, epoch: int, book: _Book) -> RebalanceDuration:
+def _row(group_id: str, epoch: int, found: _Accumulator) -> RebalanceDuration:
     return RebalanceDuration(
         group_id=group_id,
         epoch=epoch,
-        began_ms=book.began_ms,
-        ended_ms=book.ended_ms,
-        duration_ms=book.ended_ms - book.began_ms,
-        members=len(book.members),
-        moved=len(book.moved),
+        began_ms=found.began_ms,
+        ended_ms=found.ended_ms,
+        duration_ms=found.ended_ms - found.began_ms,
+        members=len(found.members),
+        moved=len(found.moved),
     )
