@@ -9,8 +9,14 @@ from typing import Final
 
 from kip848_client.history.core import Tables
 from kip848_client.history.recording import Record
+from kip848_client.history.report._findings import (
+    figures_of,
+    findings_of,
+    notes_of,
+    plural,
+    scope_of,
+)
 from kip848_client.history.report._views import GroupView, duration_text, short
-from kip848_client.history.report._words import figures_of, findings_of, notes_of, plural, scope_of
 
 __all__ = ["page_of"]
 
