@@ -1,9 +1,9 @@
-"""``kip848 report``: a page, and pictures, of what happened to the members of groups.
+"""``kip848 report``: a page with pictures of what happened to consumer groups.
 
-``_views`` cuts the tables of ``kip848_client.history.core`` into groups and gives members names
-that can be read, ``_findings`` says what was found, a module a picture draws it, ``_page`` puts all on
-one page. Pictures are matplotlib's (extra ``report``), which nothing outside of this package
-imports.
+``_views`` divides the tables of ``kip848_client.history.core`` by group and gives members readable
+names. ``_findings`` states the results in words, one module per picture draws it, and ``_page``
+puts everything on one page. The pictures need matplotlib (extra ``report``), which nothing outside
+this package imports.
 """
 
 from __future__ import annotations
