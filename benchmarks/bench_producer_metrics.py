@@ -29,7 +29,7 @@ from kip848_client.core.wire.messages.produce import (
     ProduceResponseTopicProduceResponse,
 )
 from kip848_client.core.wire.messages.transactions import InitProducerIdResponse
-from kip848_client.producer import _engine, _producing, _sending
+from kip848_client.producer import _engine, _produce_driver, _sending
 
 __all__ = ["main"]
 
@@ -93,17 +93,17 @@ class _YesBroker:
 
 async def _once(kind: str, records: int) -> float:
     """Nanoseconds a record."""
-    sending, producing = _sending.Sending, _producing.Producing
+    sending, producing = _sending.Sending, _produce_driver.ProduceDriver
     if kind == "without":
         sending, producing = _CUT_SENDING, _CUT_PRODUCING
     metrics = Metrics() if kind == "on" else None
     config = ProducerConfig.of({"metrics": metrics})
     engines: Any = _engine
-    engines.Producing = producing  # for this producer
+    engines.ProduceDriver = producing  # for this producer
     try:
         engine = _engine.Engine(config, lambda _config, _clock: cast("Any", _YesBroker()))
     finally:
-        engines.Producing = _producing.Producing
+        engines.ProduceDriver = _produce_driver.ProduceDriver
     await engine.open()
     way = sending(engine, None, None, None)
     await (await way.send("t", b"first", None, None, None, None))
@@ -117,8 +117,8 @@ async def _once(kind: str, records: int) -> float:
 
 
 _CUT_PRODUCING: Final = cut(
-    _producing,
-    "Producing",
+    _produce_driver,
+    "ProduceDriver",
     """        if self.meter is not None:
             self.meter.took(now_ms, event, commands)
 """,

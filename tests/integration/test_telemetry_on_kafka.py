@@ -19,7 +19,7 @@ from kip848_client.core.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
 from kip848_client.errors import LocalProtocolError, UnsupportedVersion
-from kip848_client.runtime.telemetry import _reporter
+from kip848_client.runtime.telemetry import _telemetry_driver
 from tests.integration.cluster import eventually
 from tests.support.pytest_kafka import chosen_versions, skip_without_kafka
 from tests.support.real_kafka import FAST_CONFIGS, RealKafka
@@ -222,7 +222,7 @@ async def test_a_consumer_and_a_producer_push_what_java_pushes(
 async def test_brokers_can_read_each_compression(
     broker: Listening, unique: Callable[[str], str], number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_reporter, "_CODECS", (number,))
+    monkeypatch.setattr(_telemetry_driver, "_CODECS", (number,))
     name = unique(f"compressed-{number}")
     broker.subscribe(name, "org.apache.kafka.producer.connection.creation")
     async with Producer(

@@ -112,8 +112,8 @@ class ConsumerAdapter(Consumer[Any, Any]):
         may be about to give some up, of which they hear with their next heartbeat: then for one and
         a half intervals more. Raises what ends the consumer meanwhile."""
         engine = self._run()
-        supervisor = engine.supervisor
-        if supervisor is None:
+        group_driver = engine.group_driver
+        if group_driver is None:
             return
         now = asyncio.get_running_loop().time
 
@@ -122,11 +122,11 @@ class ConsumerAdapter(Consumer[Any, Any]):
             while not (done() or engine.errors) and now() < deadline_s:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(min(_LOOK_S, deadline_s - now())):
-                        await supervisor.change()
+                        await group_driver.change()
                 self._run()
 
         deadline_s = now() + timeout_s
-        await until(lambda: supervisor.member.state is MemberState.STABLE, deadline_s)
+        await until(lambda: group_driver.member.state is MemberState.STABLE, deadline_s)
         patient_s = now() + max(_PATIENCE_S, self._intervals_s(_INTERVALS))
         await until(lambda: bool(self.assignment()), min(deadline_s, patient_s))
         self._run()
@@ -147,9 +147,9 @@ class ConsumerAdapter(Consumer[Any, Any]):
 
     def greet_listener(self) -> None:
         """Let the listener hear of what is assigned already, if the group has assigned anything."""
-        supervisor = None if self._engine is None else self._engine.supervisor
-        if supervisor is not None and not self.is_ending:
-            supervisor.greet_listener()
+        group_driver = None if self._engine is None else self._engine.group_driver
+        if group_driver is not None and not self.is_ending:
+            group_driver.greet_listener()
 
     async def until_ours(
         self, partitions: Collection[Any], timeout_s: float = math.inf
@@ -158,15 +158,15 @@ class ConsumerAdapter(Consumer[Any, Any]):
         Who calls this is done with what it got, and alive. Raises as ``getone``."""
         self._came_back()
         engine = self._run()
-        supervisor = engine.supervisor
+        group_driver = engine.group_driver
         now = asyncio.get_running_loop().time
         deadline_s = now() + timeout_s
         ours = self._of_ours(partitions)
         if ours:
             return ours
-        changed = asyncio.Event().wait if supervisor is None else supervisor.change
-        if supervisor is not None:
-            supervisor.polled(waiting=True)
+        changed = asyncio.Event().wait if group_driver is None else group_driver.change
+        if group_driver is not None:
+            group_driver.polled(waiting=True)
         try:
             while not ours and now() < deadline_s:
                 engine.errors.check()
@@ -176,8 +176,8 @@ class ConsumerAdapter(Consumer[Any, Any]):
                 self._run()
                 ours = self._of_ours(partitions)
         finally:
-            if supervisor is not None:
-                supervisor.poll_ended()
+            if group_driver is not None:
+                group_driver.poll_ended()
         return ours
 
     def _of_ours(self, partitions: Collection[Any]) -> list[Any]:

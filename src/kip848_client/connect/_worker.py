@@ -16,10 +16,10 @@ from kip848_client.connect._choosing import (
     connect_settings,
 )
 from kip848_client.connect._classic_requests import ClassicRequests
-from kip848_client.connect._driving import Driving
 from kip848_client.connect._listener import WorkerRebalanceListener, checked_listener
 from kip848_client.connect._offered import offered_versions
 from kip848_client.connect._requests import WorkerRequests
+from kip848_client.connect._worker_driver import WorkerDriver
 from kip848_client.connect.core._classic_core import ClassicWorkerCore
 from kip848_client.connect.core._core import WorkerCore
 from kip848_client.connect.core._events import ConfigurationRead, JoinRequested, RebalanceRequested
@@ -91,7 +91,7 @@ class Worker:
         self._assignors: Final[dict[str, ConnectAssignor]] = {each.name: each for each in given}
         self._offers = tuple(offered_versions(each) for each in self._assignors.values())
         self._transport: KafkaTransport | None = None
-        self._driving: Driving | None = None
+        self._driver: WorkerDriver | None = None
         self._opening: asyncio.Task[Link] | None = None
         self._task: asyncio.Task[None] | None = None
         self._home: Home | None = None
@@ -107,41 +107,41 @@ class Worker:
     @property
     def assigned(self) -> frozenset[AssignedItem]:
         """What the listener was told to start and not to stop."""
-        return frozenset() if self._driving is None else frozenset(self._driving.runs)
+        return frozenset() if self._driver is None else frozenset(self._driver.runs)
 
     @property
     def state(self) -> MemberState:
         """Where the membership is."""
-        return MemberState.UNSUBSCRIBED if self._driving is None else self._driving.core.state
+        return MemberState.UNSUBSCRIBED if self._driver is None else self._driver.core.state
 
     @property
     def generation(self) -> int | None:
         """The member epoch, or a classic group's generation; ``None`` when not in the group."""
-        return None if self._driving is None else self._driving.core.member_epoch
+        return None if self._driver is None else self._driver.core.member_epoch
 
     @property
     def group_protocol(self) -> str | None:
         """The one that was chosen: ``connect`` or ``classic``; ``None`` before the start."""
-        if self._driving is None:
+        if self._driver is None:
             return None
-        return "classic" if isinstance(self._driving.core, ClassicWorkerCore) else "connect"
+        return "classic" if isinstance(self._driver.core, ClassicWorkerCore) else "connect"
 
     @property
     def member_id(self) -> str | None:
         """The id that this worker made for itself, or that the coordinator of a classic group gave
         it (empty until then); ``None`` before the start."""
-        return None if self._driving is None else self._driving.core.member_id
+        return None if self._driver is None else self._driver.core.member_id
 
     @property
     def leader_url(self) -> str:
         """Where the worker is reached that computed the newest assignment."""
-        return "" if self._driving is None else self._driving.core.leader_url
+        return "" if self._driver is None else self._driver.core.leader_url
 
     @property
     def remaining_delay_ms(self) -> int:
         """In how many milliseconds the group is computed anew, because the newest assignment keeps
         items for workers that may return; 0 if it keeps none."""
-        return 0 if self._driving is None else self._driving.remaining_delay_ms
+        return 0 if self._driver is None else self._driver.remaining_delay_ms
 
     # -- life --------------------------------------------------------------------------------
 
@@ -165,22 +165,22 @@ class Worker:
             await asyncio.wait([self._opening])
             self._require_not_stopped()
             protocol = chosen_protocol(config, self._opening.result())
-            driving = self._driving = self._new_driving(protocol, transport, clock)
-            self._task = loop.create_task(driving.run(), name="kip848-worker")
-            await driving.begun()
+            driver = self._driver = self._new_driver(protocol, transport, clock)
+            self._task = loop.create_task(driver.run(), name="kip848-worker")
+            await driver.begun()
             self._require_not_stopped()
         except BaseException:
             await self.stop()
             raise
-        driving.post(JoinRequested(self._configuration))
+        driver.post(JoinRequested(self._configuration))
 
     def _require_not_stopped(self) -> None:
         if self._is_stopped:
             raise LocalProtocolError("the worker is stopped")
 
-    def _new_driving(
+    def _new_driver(
         self, protocol: GroupProtocol, transport: KafkaTransport, clock: LoopClock
-    ) -> Driving:
+    ) -> WorkerDriver:
         config, group_id = self._config, GroupId(self._config.group_id)
         fields: dict[str, object] = {"group_id": group_id, "client_id": config.client_id}
         core: WorkerCore | ClassicWorkerCore
@@ -192,7 +192,7 @@ class Worker:
             fields["member_id"] = member_id = new_member_id()
             core = WorkerCore(connect_settings(config, self._offers), member_id, jittered)
             requests = WorkerRequests(group_id, member_id, transport, fields)
-        return Driving(
+        return WorkerDriver(
             core,
             requests,
             self._listener,
@@ -205,26 +205,26 @@ class Worker:
 
     async def run(self) -> None:
         """Return when the worker is stopped. Raises the error that ended it."""
-        driving, task = self._running()
+        driver, task = self._running()
         while not task.done():
-            if driving.fatal is not None:
-                raise driving.fatal
-            await driving.stepped()
+            if driver.fatal is not None:
+                raise driver.fatal
+            await driver.stepped()
         if not self._is_stopped:
             task.result()
 
     def reconfigure(self, connectors: Mapping[str, int | ConnectorTasks], *, version: int) -> None:
         """There is something else to run. The group computes anew where the connectors or their
         tasks have changed. Raises ``ConfigError`` for a version that is not newer."""
-        driving, _ = self._running()
+        driver, _ = self._running()
         self._require_not_stopped()
         new, old = _configuration(connectors, version), self._configuration
         if version <= old.offset:
             raise ConfigError(f"version = {version}: the worker knows version {old.offset} already")
         self._configuration = new
-        driving.post(ConfigurationRead(new))
+        driver.post(ConfigurationRead(new))
         if new.connectors != old.connectors:
-            driving.post(RebalanceRequested(RebalanceReason.CONFIGURATION_CHANGED))
+            driver.post(RebalanceRequested(RebalanceReason.CONFIGURATION_CHANGED))
 
     def rebalance(self, reason: int = RebalanceReason.WORKER_CHANGED) -> None:
         """Ask the group for a new assignment because something about this worker has changed.
@@ -239,20 +239,20 @@ class Worker:
         or metadata that cannot be sent; then nothing changes. Raises ``LocalProtocolError`` if the
         worker is not running.
         """
-        driving, _ = self._running()
+        driver, _ = self._running()
         self._require_not_stopped()
         given: Any = reason
         if isinstance(given, bool) or not isinstance(given, int) or given not in _REASONS:
             raise ConfigError(f"reason = {shown(reason)}: expected a number from 1 to 127")
         self._offers = tuple(offered_versions(each) for each in self._assignors.values())
-        driving.post(RebalanceRequested(int(reason), self._offers))
+        driver.post(RebalanceRequested(int(reason), self._offers))
 
     async def stop(self) -> None:
         """Stop what runs here, leave the group, disconnect. Runs to its end even if the caller is
         cancelled; calling it again waits for the end. Raises ``LocalProtocolError`` in a method of
         the listener, which it would wait for."""
         self._check_home()
-        if self._driving is not None and self._driving.in_listener:
+        if self._driver is not None and self._driver.in_listener:
             raise LocalProtocolError(
                 "stop() would wait for the listener that calls it; stop from another task"
             )
@@ -269,13 +269,13 @@ class Worker:
             await asyncio.wait([self._opening])
 
     async def _leave(self) -> None:
-        driving, task = self._driving, self._task
-        if driving is None or task is None or task.done() or driving.core.closed:
+        driver, task = self._driver, self._task
+        if driver is None or task is None or task.done() or driver.core.closed:
             return
         patience_ms = self._config.task_shutdown_graceful_timeout_ms + 1_000
         deadline_ms = LoopClock(asyncio.get_running_loop()).now_ms() + patience_ms
-        driving.post(LeaveRequested(LeaveMode.DEFAULT, deadline_ms, final=True))
-        await driving.left()
+        driver.post(LeaveRequested(LeaveMode.DEFAULT, deadline_ms, final=True))
+        await driver.left()
 
     async def _end(self) -> None:
         if self._task is not None:
@@ -286,11 +286,11 @@ class Worker:
         if self._transport is not None:
             await self._transport.close(LocalProtocolError("the worker is stopped"))
 
-    def _running(self) -> tuple[Driving, asyncio.Task[None]]:
+    def _running(self) -> tuple[WorkerDriver, asyncio.Task[None]]:
         self._check_home()
-        if self._driving is None or self._task is None:
+        if self._driver is None or self._task is None:
             raise LocalProtocolError("the worker is not started; await start(), or use async with")
-        return self._driving, self._task
+        return self._driver, self._task
 
     def _check_home(self) -> None:
         if self._home is not None:

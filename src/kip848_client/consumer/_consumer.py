@@ -281,16 +281,16 @@ class Consumer(GroupCalls[K, V]):
             self._events.close()
             return
         engine.home.check()
-        supervisor = engine.supervisor
-        if supervisor is not None and supervisor.in_listener:
+        group_driver = engine.group_driver
+        if group_driver is not None and group_driver.in_listener:
             raise LocalProtocolError(
                 "stop() would wait for the listener that calls it; stop from another task"
             )
-        before = 0 if supervisor is None else len(supervisor.callback_failures)
+        before = 0 if group_driver is None else len(group_driver.callback_failures)
         self._closing = engine.stop(caller, mode=mode, timeout_ms=limit_ms, done=done)
         await self._closing.finish()
-        if supervisor is not None and len(supervisor.callback_failures) > before:
-            raise supervisor.callback_failures[before]
+        if group_driver is not None and len(group_driver.callback_failures) > before:
+            raise group_driver.callback_failures[before]
 
     # -- what to consume -------------------------------------------------------------------------
 

@@ -20,7 +20,8 @@ from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._event_streams import EventHub
-from kip848_client.consumer._fetching import Fetching
+from kip848_client.consumer._fetch_driver import FetchDriver
+from kip848_client.consumer._group_driver import GroupDriver
 from kip848_client.consumer._held import Held
 from kip848_client.consumer._parts import (
     Network,
@@ -33,7 +34,6 @@ from kip848_client.consumer._positions import Positions
 from kip848_client.consumer._record_path import RecordPath
 from kip848_client.consumer._records import OffsetAndMetadata
 from kip848_client.consumer._requests import GroupRequests
-from kip848_client.consumer._supervisor import Supervisor
 from kip848_client.consumer._watch import Watch
 from kip848_client.consumer._wishes import CommitWishes
 from kip848_client.core.cluster import ClusterChanged
@@ -125,7 +125,7 @@ class Engine(Generic[K, V]):
             self.fetching, self.errors, self.clock, patience_ms=config.default_api_timeout_ms
         )
         self.wishes = None if self.commits is None else self._build_wishes(self.commits)
-        self.supervisor: Supervisor | None = None
+        self.group_driver: GroupDriver | None = None
         """The membership, once there was a subscription."""
         self._assignment: dict[TopicPartition, TopicId | None] = {}
         """What is assigned, with the topic's id if the group said it."""
@@ -156,8 +156,8 @@ class Engine(Generic[K, V]):
             fields=self.watch.fields,
         )
 
-    def _build_fetching(self, meter: FetchMeter | None) -> Fetching:
-        return Fetching(
+    def _build_fetching(self, meter: FetchMeter | None) -> FetchDriver:
+        return FetchDriver(
             self.core,
             self.transport,
             self.topics,
@@ -182,7 +182,7 @@ class Engine(Generic[K, V]):
             timeout_ms=self.config.default_api_timeout_ms,
         )
 
-    def _build_membership(self) -> Supervisor:
+    def _build_membership(self) -> GroupDriver:
         config = self.config
         assert config.group_id is not None
         requests = GroupRequests(
@@ -196,7 +196,7 @@ class Engine(Generic[K, V]):
             fields=self.watch.fields,
         )
         assignors = LocalAssignors(config.group_local_assignors, self.watch.fields)
-        return Supervisor(
+        return GroupDriver(
             group_core(
                 config,
                 self.member_id,
@@ -351,19 +351,19 @@ class Engine(Generic[K, V]):
             await self.commits.drain(now + min(half_ms, _CLOSE_PATIENCE_MS))
             if auto_commit and self._by_hand:
                 await self.commits.flush(self._close_by_ms)
-        if self.supervisor is not None:
+        if self.group_driver is not None:
             self._ask_to_leave()
             with anyio.move_on_after(self._left_s() + _GRACE_S):
-                await self.supervisor.left()
+                await self.group_driver.left()
         if self.commits is not None and self.errors.fatal is None:
             await self.commits.drain(self._close_by_ms)
 
     def _ask_to_leave(self) -> None:
         """Again with less time if need be: the nearer deadline counts."""
         self._leaving = True
-        if self.supervisor is not None:
+        if self.group_driver is not None:
             flush = self.config.enable_auto_commit
-            self.supervisor.post(
+            self.group_driver.post(
                 LeaveRequested(self._leave_mode, self._close_by_ms, flush=flush, final=True)
             )
 
@@ -396,22 +396,22 @@ class Engine(Generic[K, V]):
     def subscribe(self, topics: frozenset[str], pattern: str | None) -> None:
         """Be a member of the group with this subscription, joining at once."""
         assert self._membership is not None, "checked by who calls"
-        if self.supervisor is None:
-            self.supervisor = self._membership
-            self.poller.observe(self.supervisor)
+        if self.group_driver is None:
+            self.group_driver = self._membership
+            self.poller.observe(self.group_driver)
         # Partitions of topics that are not wanted any more are not handed out from now on, though
         # they stay assigned until the coordinator has heard of it (KAFKA-19356).
         self.fetching.post(TopicsLimited(None if pattern is not None else topics))
         self.topics.want(topics)
         if any(self.topics.id_of(each) is None for each in topics):  # the start has asked for its
             self.topics.refresh_soon()
-        self.supervisor.post(Subscribed(topics, pattern))
-        self.supervisor.post(Polled())
+        self.group_driver.post(Subscribed(topics, pattern))
+        self.group_driver.post(Polled())
 
-    async def _run_membership(self, supervisor: Supervisor) -> None:
+    async def _run_membership(self, group_driver: GroupDriver) -> None:
         cause: Exception | None = None
         try:
-            await supervisor.run()
+            await group_driver.run()
         except Exception as err:
             cause = err
             raise
@@ -431,11 +431,11 @@ class Engine(Generic[K, V]):
         if self._by_hand:
             self._by_hand = False
             self._give_up(self.core.assigned)
-        elif self.supervisor is not None:
+        elif self.group_driver is not None:
             # from now on, not from the next step of the group's core
             self.fetching.post(TopicsLimited(frozenset()))
             flush = self.config.enable_auto_commit
-            self.supervisor.post(
+            self.group_driver.post(
                 LeaveRequested(LeaveMode.DEFAULT, self._api_deadline_ms(), flush=flush)
             )
 
@@ -447,8 +447,8 @@ class Engine(Generic[K, V]):
         dropped = [tp for tp in before if not self._by_hand or tp not in set(partitions)]
         if not self._by_hand:
             self._by_hand = True
-            if self.supervisor is not None:
-                self.supervisor.detach()  # if it is still leaving: what it had is not its any more
+            if self.group_driver is not None:
+                self.group_driver.detach()  # it may still be leaving
         self._give_up(dropped)
         new = [tp for tp in partitions if tp not in before or tp in dropped]
         self.fetching.post(TopicsLimited(None))
@@ -482,7 +482,7 @@ class Engine(Generic[K, V]):
         if self._by_hand:  # else it is in a group by now, which says when to start
             self.started([tp for tp in partitions if tp in self.core.assigned])
 
-    # -- the supervisor's ``Assignment`` ---------------------------------------------------------
+    # -- the group driver's ``Assignment`` ------------------------------------------------------
 
     def refresh(self) -> None:
         self.path.report()

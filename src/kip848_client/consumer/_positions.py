@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 
 from kip848_client.consumer._errors import ErrorBox
-from kip848_client.consumer._fetching import Fetching
+from kip848_client.consumer._fetch_driver import FetchDriver
 from kip848_client.core.cluster import NO_EPOCH
 from kip848_client.core.fetch import (
     FoundOffset,
@@ -37,7 +37,7 @@ class Positions:
     """``patience_ms``: how long a call goes on trying."""
 
     def __init__(
-        self, fetching: Fetching, errors: ErrorBox, clock: Clock, *, patience_ms: int
+        self, fetching: FetchDriver, errors: ErrorBox, clock: Clock, *, patience_ms: int
     ) -> None:
         self._fetching = fetching
         self._errors = errors
@@ -47,7 +47,7 @@ class Positions:
         self._closed = False
 
     async def at(self, times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, FoundOffset]:
-        """Offsets by time; see ``Fetching.offsets``."""
+        """Offsets by time; see ``FetchDriver.offsets``."""
         return await self._fetching.offsets(times, self._clock.now_ms() + self._patience_ms)
 
     def seek(self, tp: TopicPartition, offset: int) -> None:

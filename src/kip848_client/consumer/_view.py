@@ -7,7 +7,7 @@ from typing import Any
 
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._engine import Engine
-from kip848_client.consumer._supervisor import Supervisor
+from kip848_client.consumer._group_driver import GroupDriver
 from kip848_client.core.member import MemberState
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
@@ -39,10 +39,10 @@ class MemberView:
     """What ended the membership, and is raised by every call; ``None`` while it lives."""
 
 
-def view_of(supervisor: Supervisor, now_ms: int, fatal: Kip848Error | None) -> MemberView:
-    """The membership that ``supervisor`` drives, or drove until ``fatal`` happened."""
-    seen = supervisor.member.snapshot(now_ms)
-    last = supervisor.last_heartbeat_ms
+def view_of(group_driver: GroupDriver, now_ms: int, fatal: Kip848Error | None) -> MemberView:
+    """The membership that ``group_driver`` drives, or drove until ``fatal`` happened."""
+    seen = group_driver.member.snapshot(now_ms)
+    last = group_driver.last_heartbeat_ms
     return MemberView(
         member_id=seen.member_id,
         member_epoch=seen.member_epoch,
@@ -51,8 +51,8 @@ def view_of(supervisor: Supervisor, now_ms: int, fatal: Kip848Error | None) -> M
         coordinator_known=seen.coordinator_known,
         coordinator_silent_ms=seen.coordinator_silent_ms,
         heartbeat_interval_ms=seen.heartbeat_interval_ms,
-        heartbeats_sent=supervisor.heartbeats_sent,
-        heartbeats_answered=supervisor.heartbeats_answered,
+        heartbeats_sent=group_driver.heartbeats_sent,
+        heartbeats_answered=group_driver.heartbeats_answered,
         last_heartbeat_age_ms=None if last is None else now_ms - last,
         consecutive_fences=seen.consecutive_fences,
         fatal_error=fatal,
@@ -81,11 +81,11 @@ def health_without(
 
 def health_of(engine: Engine[Any, Any]) -> ConsumerHealth:
     """How a consumer is now."""
-    supervisor, now_ms = engine.supervisor, engine.clock.now_ms()
+    group_driver, now_ms = engine.group_driver, engine.clock.now_ms()
     fatal = engine.errors.fatal
     if not engine.is_open and fatal is None:
         return health_without(engine.config, Lifecycle.STARTING, None)
-    if supervisor is None:
+    if group_driver is None:
         return ConsumerHealth(
             state=None,
             member_epoch=0,
@@ -101,8 +101,8 @@ def health_of(engine: Engine[Any, Any]) -> ConsumerHealth:
             fatal_error=fatal,
             waits=(*engine.topics.problems(), *engine.core.problems(now_ms)),
         )
-    seen = supervisor.member.snapshot(now_ms)
-    last_ms = supervisor.last_heartbeat_ms
+    seen = group_driver.member.snapshot(now_ms)
+    last_ms = group_driver.last_heartbeat_ms
     return ConsumerHealth(
         state=seen.state if fatal is None else MemberState.FATAL,
         member_epoch=max(0, seen.member_epoch),
@@ -117,7 +117,7 @@ def health_of(engine: Engine[Any, Any]) -> ConsumerHealth:
         consecutive_fences=seen.consecutive_fences,
         fatal_error=fatal,
         waits=(
-            *supervisor.problems(),
+            *group_driver.problems(),
             *engine.topics.problems(),
             *engine.core.problems(now_ms),
         ),

@@ -24,7 +24,7 @@ from kip848_client.observe.core.watching import (
     PollMeter,
 )
 from kip848_client.runtime.net._transport import KafkaTransport
-from kip848_client.runtime.telemetry import NoTelemetry, Telemetry, telemetry_of
+from kip848_client.runtime.telemetry import NoTelemetry, TelemetryDriver, telemetry_of
 
 __all__ = ["Watch"]
 
@@ -53,7 +53,9 @@ class Watch:
         self.event_loop_late_ms = 0
         """How late the newest look at the clock was."""
 
-    def connections(self, transport: KafkaTransport, member_id: str) -> Telemetry | NoTelemetry:
+    def connections(
+        self, transport: KafkaTransport, member_id: str
+    ) -> TelemetryDriver | NoTelemetry:
         """Measure the connections of ``transport``, if anything is measured. What comes back
         pushes metrics to brokers, or says why nobody does."""
         if self._metrics is not None:

@@ -31,9 +31,9 @@ class Watched(Inquiry[K, V]):
     def member(self) -> MemberView | None:
         """What the membership looks like now, ``None`` without one. A frozen snapshot."""
         engine = self._engine
-        if engine is None or engine.supervisor is None:
+        if engine is None or engine.group_driver is None:
             return None
-        return view_of(engine.supervisor, engine.clock.now_ms(), engine.errors.fatal)
+        return view_of(engine.group_driver, engine.clock.now_ms(), engine.errors.fatal)
 
     def health(self) -> ConsumerHealth:
         """How the consumer is now: facts, and ``live``, ``ready`` and ``problems`` for probes. Also
@@ -89,14 +89,14 @@ class Watched(Inquiry[K, V]):
     async def _until_stable(
         self, timeout_ms: int | None, *, with_partitions: bool
     ) -> frozenset[TopicPartition]:
-        supervisor = self._run().supervisor
-        if supervisor is None:
+        group_driver = self._run().group_driver
+        if group_driver is None:
             return self.assignment()
         timeout_s = None if timeout_ms is None else checked_timeout_ms(timeout_ms) / 1000
         async with asyncio.timeout(timeout_s):
-            while supervisor.member.state is not MemberState.STABLE or (
+            while group_driver.member.state is not MemberState.STABLE or (
                 with_partitions and not self.assignment()
             ):
-                await supervisor.change()
+                await group_driver.change()
                 self._run()
         return self.assignment()

@@ -12,7 +12,7 @@ from kip848_client.consumer import Consumer
 from kip848_client.core.shown import repr_at_any_time, shown
 from kip848_client.errors import ConfigError, Kip848Error, LocalProtocolError
 from kip848_client.observe.core.watching import ConsumerHealth
-from kip848_client.processor._running import Running
+from kip848_client.processor._processor_driver import ProcessorDriver
 from kip848_client.processor._working import Function, Working
 from kip848_client.processor.core._core import ProcessorCore
 from kip848_client.processor.core._model import ProcessorSettings
@@ -155,7 +155,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
         self._dead_letter_topic = _checked_dead_letters(dead_letter_topic, consumer)
         if self._dead_letter_topic in self._topics:
             raise ConfigError(f"{dead_letter_topic} is read by the processor: take another topic")
-        self._running: Running | None = None
+        self._driver: ProcessorDriver | None = None
         self._is_started = self._is_stopped = self._is_stop_requested = False
         self._has_run = False
         self._closing: Closing | None = None
@@ -177,15 +177,15 @@ class ExactlyOnceProcessor(Generic[K, V]):
         ``start`` and after ``stop``, and for clients that somebody else uses already: they are left
         alone.
         """
-        if self._running is not None:
-            self._running.home.check()
+        if self._driver is not None:
+            self._driver.home.check()
         if self._is_started:
             raise LocalProtocolError("a processor can be started once")
         if self._is_stopped:
             raise LocalProtocolError("the processor was stopped; make a new one to start")
         self._check_clients()
         self._is_started = True
-        running = self._running = Running(
+        driver = self._driver = ProcessorDriver(
             ProcessorCore(self._settings(), jittered),
             self._consumer,
             self._producer,
@@ -197,7 +197,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
             ),
             LoopClock(asyncio.get_running_loop()),
         )
-        self._consumer.subscribe(self._topics, listener=running)
+        self._consumer.subscribe(self._topics, listener=driver)
         await self._producer.start()
         try:
             await self._consumer.start()
@@ -268,17 +268,17 @@ class ExactlyOnceProcessor(Generic[K, V]):
         threads.
         """
         signals = checked_signals(stop_on)
-        running = self._running
-        if running is None:
+        driver = self._driver
+        if driver is None:
             raise LocalProtocolError("the processor is not started; start() it, or use async with")
-        running.home.check()
+        driver.home.check()
         if self._has_run:
             raise LocalProtocolError("a processor can be run once; make a new one")
         if self._closing is not None or self._is_stop_requested:
             return  # a signal may come before
         with on_first_signal(signals, self.request_stop):
             self._has_run = True
-            await running.run()
+            await driver.run()
 
     def request_stop(self) -> None:
         """Ask ``run`` to return soon. The function finishes its current record (or batch), and the
@@ -289,8 +289,8 @@ class ExactlyOnceProcessor(Generic[K, V]):
         the group and disconnect. Raises nothing.
         """
         self._is_stop_requested = True
-        if self._running is not None:
-            self._running.stop_soon(int(_STOP_TIMEOUT_MS * _PROCESSING_SHARE))
+        if self._driver is not None:
+            self._driver.stop_soon(int(_STOP_TIMEOUT_MS * _PROCESSING_SHARE))
 
     async def stop(self, *, timeout_ms: int | None = None) -> None:
         """Let the function finish the record (or batch) that it has, commit, let ``run`` return,
@@ -303,12 +303,12 @@ class ExactlyOnceProcessor(Generic[K, V]):
         in another task.
         """
         limit_ms = _STOP_TIMEOUT_MS if timeout_ms is None else checked_timeout_ms(timeout_ms)
-        running = self._running
-        if running is None:
+        driver = self._driver
+        if driver is None:
             self._is_stopped = True
             return
-        running.home.check()
-        if running.in_function:
+        driver.home.check()
+        if driver.in_function:
             raise LocalProtocolError(
                 "stop() would wait for the function that calls it; call it in another task"
             )
@@ -316,7 +316,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
             loop = asyncio.get_running_loop()
             self._close_by_s = loop.time() + limit_ms / 1000
             self._closing = Closing((self._end_run, self._stop_producer, self._stop_consumer))
-            running.stop(int((loop.time() + limit_ms / 1000 * _PROCESSING_SHARE) * 1000))
+            driver.stop(int((loop.time() + limit_ms / 1000 * _PROCESSING_SHARE) * 1000))
         await self._closing.finish()
 
     async def __aenter__(self) -> Self:
@@ -345,12 +345,12 @@ class ExactlyOnceProcessor(Generic[K, V]):
         return max(0, int(left_s * 1000))
 
     async def _end_run(self) -> None:
-        assert self._running is not None, "stop() has seen to that"
+        assert self._driver is not None, "stop() has seen to that"
         if self._has_run:
             left_s = self._left_ms() / 1000 * _PROCESSING_SHARE + _GRACE_S
             try:
                 async with asyncio.timeout(left_s):
-                    await self._running.over.wait()
+                    await self._driver.over.wait()
             except TimeoutError:
                 raise Kip848Error(
                     "the function does not end although it was cancelled; it is not waited for"

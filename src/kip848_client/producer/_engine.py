@@ -23,7 +23,7 @@ from kip848_client.errors import Kip848Error, LocalProtocolError, ProducerFailed
 from kip848_client.observe.core.metrics import ClientMetrics, connection_rows
 from kip848_client.observe.core.watching import ConnectionMeter, ProducerMeter
 from kip848_client.producer._deliveries import Receipts
-from kip848_client.producer._producing import Producing
+from kip848_client.producer._produce_driver import ProduceDriver
 from kip848_client.runtime._backoff import Backoff, jittered
 from kip848_client.runtime._closing import Closing, until_open
 from kip848_client.runtime._home import Home
@@ -33,7 +33,7 @@ from kip848_client.runtime.clock import LoopClock
 from kip848_client.runtime.net._builder import builder_maker
 from kip848_client.runtime.net._transport import KafkaTransport
 from kip848_client.runtime.random import CHANCE
-from kip848_client.runtime.telemetry import NoTelemetry, Telemetry, telemetry_of
+from kip848_client.runtime.telemetry import NoTelemetry, TelemetryDriver, telemetry_of
 
 __all__ = ["Engine", "Network", "closed", "connections"]
 
@@ -119,7 +119,7 @@ class Engine:
         self._metrics: ClientMetrics | None = None
         if config.metrics is not None:
             self._metrics = config.metrics.open({"client-id": config.client_id}, self.clock.now_ms)
-        self.producing: Final = Producing(
+        self.producing: Final = ProduceDriver(
             self.core,
             self.transport,
             self.topics,
@@ -143,7 +143,7 @@ class Engine:
         has_id = self.config.transactional_id is not None
         return ProducerMeter(self._metrics, self.core, is_transactional=has_id)
 
-    def _telemetry(self) -> Telemetry | NoTelemetry:
+    def _telemetry(self) -> TelemetryDriver | NoTelemetry:
         """What pushes metrics to brokers. Measures connections, too, if anything is measured."""
         config = self.config
         if self._metrics is not None:

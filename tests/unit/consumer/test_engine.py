@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kip848_client import CommitFailed, LeaveMode, MemberState, TopicPartition
-from kip848_client.consumer._fetching import Fetching
+from kip848_client.consumer._fetch_driver import FetchDriver
 from kip848_client.core.fetch import Event, FetchAnswered
 from kip848_client.core.ports import NotSent
 from kip848_client.errors import (
@@ -145,13 +145,13 @@ async def test_the_number_of_events_does_not_grow_with_the_partitions(
 ) -> None:
     """Each event costs a look at all partitions here and there."""
     posted: list[Event] = []
-    post = Fetching.post
+    post = FetchDriver.post
 
-    def count(fetching: Fetching, event: Event) -> None:
+    def count(fetching: FetchDriver, event: Event) -> None:
         posted.append(event)
         post(fetching, event)
 
-    monkeypatch.setattr(Fetching, "post", count)
+    monkeypatch.setattr(FetchDriver, "post", count)
     async with offline(monkeypatch, partitions=partitions) as one:
         await one.consumer.start()
         await asyncio.wait_for(one.consumer.getone(), 10)

@@ -32,7 +32,7 @@ def test_what_is_held_is_told_again_when_the_assignment_has_changed() -> None:
 async def test_a_seek_to_an_end_of_the_log_says_no_epoch() -> None:
     """The one in the answer is the leader's: the record before may be of an older one."""
 
-    class Fetching:
+    class FetchDriver:
         def __init__(self) -> None:
             self.events: list[Any] = []
 
@@ -45,7 +45,7 @@ async def test_a_seek_to_an_end_of_the_log_says_no_epoch() -> None:
         async def offsets(self, times: Any, _deadline_ms: int) -> Any:
             return {tp: FoundOffset(5, -1, 7) for tp in times}
 
-    fetching: Any = Fetching()
+    fetching: Any = FetchDriver()
     positions = Positions(fetching, ErrorBox(lambda: None), FakeClock(), patience_ms=1_000)
     await positions.seek_to((A,), -1)
     assert fetching.events[-1] == SeekEnded(4, {A: StoredOffset(5)}, committed=False)

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from kip848_client.connect import AssignedItem
-from kip848_client.connect._driving import Driving
+from kip848_client.connect._worker_driver import WorkerDriver
 from kip848_client.connect.core import (
     ItemsStarted,
     ItemsStopped,
@@ -91,7 +91,7 @@ class Driver:
         self.core, self.listener = Core(), Listener()
         self.told: list[str] = []
         names = [f"slow {number}" for number in range(assignors)]
-        self.driving = Driving(
+        self.driver = WorkerDriver(
             cast("Any", self.core),
             cast("Any", None),
             self.listener,
@@ -107,7 +107,7 @@ class Driver:
 
     def perform(self, *commands: Output) -> None:
         self.core.next += commands
-        self.driving.post(TimerFired())
+        self.driver.post(TimerFired())
 
     async def heard(self, event: WorkerEvent) -> None:
         await until(lambda: event in self.core.heard)
@@ -116,8 +116,8 @@ class Driver:
 @asynccontextmanager
 async def driver(assignors: int = 1) -> AsyncGenerator[Driver]:
     it = Driver(assignors)
-    task = asyncio.get_running_loop().create_task(it.driving.run())
-    await it.driving.begun()
+    task = asyncio.get_running_loop().create_task(it.driver.run())
+    await it.driver.begun()
     try:
         yield it
     finally:
@@ -131,13 +131,13 @@ async def test_what_was_lost_or_revoked_is_not_assigned_any_more() -> None:
     async with driver() as it:
         it.perform(StartItems(1, (A, B), (A, B)))
         await it.heard(ItemsStarted(1))
-        assert it.driving.runs == {A, B}
+        assert it.driver.runs == {A, B}
         it.perform(StopItems(2, (A,), lost=False, last=False))
         await it.heard(ItemsStopped(2))
-        assert it.driving.runs == {B}
+        assert it.driver.runs == {B}
         it.perform(StopItems(3, (B,), lost=True, last=True))
         await it.heard(ItemsStopped(3))
-        assert it.driving.runs == set()
+        assert it.driver.runs == set()
         assert it.listener.calls == [("assigned", (A, B)), ("revoked", (A,)), ("lost", (B,))]
 
 
@@ -181,7 +181,7 @@ async def test_a_start_that_waits_for_its_turn_does_not_begin_when_everything_is
         await it.heard(ItemsStopped(2))
         await it.heard(ItemsStarted(1))
         assert it.listener.calls == []
-        assert it.driving.runs == set()
+        assert it.driver.runs == set()
         it.perform(StartItems(3, (A,), (A,)))
         await it.heard(ItemsStarted(3))
         assert it.listener.calls == [("assigned", (A,))]
@@ -195,22 +195,26 @@ async def test_a_start_that_runs_is_cut_off_and_the_next_does_not_begin() -> Non
         it.perform(StopItems(3, (A, B), lost=True, last=True))
         await it.heard(ItemsStopped(3))
         assert it.listener.calls == [("assigned", (A,)), ("lost", (A,))]
-        assert it.driving.runs == set()
+        assert it.driver.runs == set()
 
 
 @pytest.mark.parametrize(
     ("bug", "test"),
     [
         (
-            Plant(Driving, "_stop", "self.runs.difference_update(started)", "pass"),
+            Plant(WorkerDriver, "_stop", "self.runs.difference_update(started)", "pass"),
             test_what_was_lost_or_revoked_is_not_assigned_any_more,
         ),
         (
-            Plant(Driving, "_start", "command.items and call > self._cut_calls", "command.items"),
+            Plant(
+                WorkerDriver, "_start", "command.items and call > self._cut_calls", "command.items"
+            ),
             test_a_start_that_waits_for_its_turn_does_not_begin_when_everything_is_lost,
         ),
         (
-            Plant(Driving, "_start", "command.items and call > self._cut_calls", "command.items"),
+            Plant(
+                WorkerDriver, "_start", "command.items and call > self._cut_calls", "command.items"
+            ),
             test_a_start_that_runs_is_cut_off_and_the_next_does_not_begin,
         ),
     ],

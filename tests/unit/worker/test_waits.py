@@ -12,9 +12,9 @@ import pytest
 from kip848_client.config import WorkerConfig
 from kip848_client.connect._choosing import classic_settings, connect_settings
 from kip848_client.connect._classic_requests import ClassicRequests
-from kip848_client.connect._driving import Driving
 from kip848_client.connect._offered import offered_versions
 from kip848_client.connect._requests import WorkerRequests
+from kip848_client.connect._worker_driver import WorkerDriver
 from kip848_client.connect.core import Configuration
 from kip848_client.connect.core._classic_core import ClassicWorkerCore
 from kip848_client.connect.core._core import WorkerCore
@@ -63,7 +63,7 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 async def drive(
     protocol: str, transport: Coordinator, seconds: float, *, after_s: float = 0
-) -> Driving:
+) -> WorkerDriver:
     """A worker that has run for ``after_s``, and has been joining for ``seconds``."""
     assignor = IncrementalCooperativeAssignor()
     config = WorkerConfig.of({"group_id": "g"})
@@ -77,14 +77,16 @@ async def drive(
         settings = connect_settings(config, (offered_versions(assignor),))
         core = WorkerCore(settings, MemberId("me"), lambda ms: ms)
         requests = WorkerRequests(GroupId("g"), MemberId("me"), transport, FIELDS)
-    driving = Driving(core, requests, Listener(), {}, clock, FIELDS, stop_ms=1_000, start_ms=60_000)
-    running = asyncio.create_task(driving.run())
-    await driving.begun()
+    driver = WorkerDriver(
+        core, requests, Listener(), {}, clock, FIELDS, stop_ms=1_000, start_ms=60_000
+    )
+    running = asyncio.create_task(driver.run())
+    await driver.begun()
     await asyncio.sleep(after_s)
-    driving.post(JoinRequested(Configuration(1, {})))
+    driver.post(JoinRequested(Configuration(1, {})))
     await asyncio.sleep(seconds)
     running.cancel()
-    return driving
+    return driver
 
 
 @pytest.mark.parametrize("protocol", ["classic", "connect"])

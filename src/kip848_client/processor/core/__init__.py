@@ -3,7 +3,7 @@
 The names below are those of the processor's core, pure: ``ProcessorCore.step(now_ms, event) ->
 commands``. When a transaction begins and ends, what an error of it leads to, what is read again,
 and when partitions may be given up. ``ExactlyOnceProcessor`` is in ``_processor``, and what
-performs the commands in ``_running``: the simulation has the core without them.
+performs the commands in ``_processor_driver``: the simulation has the core without them.
 """
 
 from __future__ import annotations

@@ -23,7 +23,12 @@ from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError, RequestTimedOut, UnsupportedVersion
 from kip848_client.observe.core.metrics import ClientMetrics, rows
 from kip848_client.runtime.clock import LoopClock
-from kip848_client.runtime.telemetry import NoTelemetry, Telemetry, _reporter, telemetry_of
+from kip848_client.runtime.telemetry import (
+    NoTelemetry,
+    TelemetryDriver,
+    _telemetry_driver,
+    telemetry_of,
+)
 
 pytestmark = pytest.mark.asyncio
 
@@ -87,8 +92,8 @@ def counting(count: int = 5) -> ClientMetrics:
     return metrics
 
 
-def telemetry(broker: Broker, metrics: ClientMetrics | None = None) -> Telemetry:
-    return Telemetry(
+def telemetry(broker: Broker, metrics: ClientMetrics | None = None) -> TelemetryDriver:
+    return TelemetryDriver(
         broker,
         LoopClock(asyncio.get_running_loop()),
         metrics or counting(),
@@ -177,7 +182,7 @@ async def test_a_difference_that_was_not_taken_is_told_again(
 async def test_a_broker_that_says_nothing_does_not_keep_who_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_reporter, "_LAST_PUSH_S", 0.01)
+    monkeypatch.setattr(_telemetry_driver, "_LAST_PUSH_S", 0.01)
     broker = Broker()
     reporter = telemetry(broker)
     reporter.begin()
@@ -267,7 +272,7 @@ async def test_who_pushes_nothing_says_why_to_who_asks(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(_reporter, "is_installed", lambda: has_library)
+    monkeypatch.setattr(_telemetry_driver, "is_installed", lambda: has_library)
     found = telemetry_of(
         Broker(),
         LoopClock(asyncio.get_running_loop()),

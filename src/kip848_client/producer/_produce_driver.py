@@ -47,12 +47,12 @@ from kip848_client.runtime._stepping import Stepping
 from kip848_client.runtime._topics import TopicDirectory
 from kip848_client.runtime._waits import Waits
 
-__all__ = ["Producing"]
+__all__ = ["ProduceDriver"]
 
 _log = logging.getLogger("kip848_client")
 
 
-class Producing:
+class ProduceDriver:
     """Drives one producer core. Run ``run`` in a task; ``post`` events to it."""
 
     def __init__(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kip848_client import TopicPartition
-from kip848_client.consumer._fetching import Fetching
+from kip848_client.consumer._fetch_driver import FetchDriver
 from kip848_client.core.cluster import Endpoint, LeadersNotLearnt, LearnLeaders
 from kip848_client.core.fetch import (
     CloseRequested,
@@ -134,7 +134,7 @@ class FetchingHarness:
         core: Any = self.core
         topics: Any = Topics()
         commits: Any = self.commits
-        self.fetching = Fetching(
+        self.fetching = FetchDriver(
             core,
             self.transport,
             topics,

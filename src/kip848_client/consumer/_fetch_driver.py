@@ -67,7 +67,7 @@ from kip848_client.observe.core.watching import FetchMeter
 from kip848_client.runtime._stepping import Stepping
 from kip848_client.runtime._topics import TopicDirectory
 
-__all__ = ["Application", "Fetching"]
+__all__ = ["Application", "FetchDriver"]
 
 _log = logging.getLogger("kip848_client")
 
@@ -92,7 +92,7 @@ class Application(Protocol):
         ...
 
 
-class Fetching:
+class FetchDriver:
     """Drives one fetch core. Run ``run`` in a task; ``post`` events to it.
 
     ``commits`` looks up what the group has committed, ``None`` without a group. ``meter``: what

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from kip848_client.connect import AssignedItem
-from kip848_client.connect._driving import Driving, Requests
+from kip848_client.connect._worker_driver import Requests, WorkerDriver
 from kip848_client.connect.core import ItemsStarted, ItemsStopped, StartItems, StopItems
 from kip848_client.connect.core._core import Output, WorkerCore
 from kip848_client.connect.core._events import WorkerEvent
@@ -58,7 +58,7 @@ async def test_a_start_does_not_hold_up_that_everything_is_to_be_stopped(
     monkeypatch: pytest.MonkeyPatch, has_begun: bool, is_lost: bool
 ) -> None:
     late, core, listener = LateTasks(monkeypatch), ScriptedCore(), Listener()
-    driving = Driving(
+    driver = WorkerDriver(
         cast("WorkerCore", core),
         cast("Requests", None),
         listener,
@@ -68,17 +68,17 @@ async def test_a_start_does_not_hold_up_that_everything_is_to_be_stopped(
         stop_ms=1_000,
         start_ms=60_000,
     )
-    running = asyncio.create_task(driving.run())
-    await driving.begun()
+    running = asyncio.create_task(driver.run())
+    await driver.begun()
     late.hold("" if has_begun else "_start")
     core.next = (StartItems(1, ITEMS, ITEMS),)
-    driving.post(cast("Event", "start"))
+    driver.post(cast("Event", "start"))
     await until(lambda: listener.calls if has_begun else late.count)
     core.next = (StopItems(2, ITEMS, lost=is_lost, last=True),)
-    driving.post(cast("Event", "stop"))
+    driver.post(cast("Event", "stop"))
     late.release()
     await until(lambda: {ItemsStarted(1), ItemsStopped(2)} <= {*core.events[2:]})
     gone = "lost" if is_lost else "revoked"
     assert listener.calls == (["assigned", gone] if has_begun else [])
-    assert not driving.runs
+    assert not driver.runs
     running.cancel()

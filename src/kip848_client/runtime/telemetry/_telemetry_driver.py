@@ -48,7 +48,7 @@ from kip848_client.runtime._stepping import Stepping
 from kip848_client.runtime.random import CHANCE
 from kip848_client.runtime.telemetry._otlp import is_installed, packed
 
-__all__ = ["Courier", "NoTelemetry", "Telemetry", "telemetry_of"]
+__all__ = ["Courier", "NoTelemetry", "TelemetryDriver", "telemetry_of"]
 
 _log = logging.getLogger("kip848_client")
 
@@ -61,7 +61,7 @@ _SPREAD: Final = (0.5, 1.5)
 
 
 class Courier(Protocol):
-    """What ``Telemetry`` needs of a transport."""
+    """What ``TelemetryDriver`` needs of a transport."""
 
     async def one_broker(self, request: Any, *, timeout_ms: int) -> Any:
         """Ask one broker; raises as ``Transport`` says, ``UnsupportedVersion`` where none takes
@@ -90,7 +90,7 @@ class NoTelemetry:
         )
 
 
-class Telemetry:
+class TelemetryDriver:
     """Pushes ``metrics`` from ``begin`` to ``close``. ``labels`` are those of the client,
     ``fields`` of the lines of its log."""
 
@@ -265,7 +265,7 @@ def telemetry_of(
     is_wanted: bool,
     is_asked_for: bool,
     request_timeout_ms: int,
-) -> Telemetry | NoTelemetry:
+) -> TelemetryDriver | NoTelemetry:
     """What pushes ``metrics``, or says why nothing is pushed. Where somebody has asked for it, that
     is told in the log, too. ``labels`` are those of the client that are not ``None``."""
     why = ""
@@ -280,4 +280,6 @@ def telemetry_of(
             _log.warning("no metrics are pushed to brokers: %s", why, extra=dict(fields))
         return NoTelemetry(why)
     given = {name: value for name, value in labels.items() if value is not None}
-    return Telemetry(courier, clock, metrics, given, fields, request_timeout_ms=request_timeout_ms)
+    return TelemetryDriver(
+        courier, clock, metrics, given, fields, request_timeout_ms=request_timeout_ms
+    )

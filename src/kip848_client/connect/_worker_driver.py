@@ -53,7 +53,7 @@ from kip848_client.runtime._loop_watch import LoopWatch
 from kip848_client.runtime._stepping import Stepping
 from kip848_client.runtime._waits import Waits
 
-__all__ = ["Driving"]
+__all__ = ["WorkerDriver"]
 
 _log = logging.getLogger("kip848_client")
 
@@ -77,7 +77,7 @@ class Requests(Protocol):
         ...
 
 
-class Driving:
+class WorkerDriver:
     """Drives one worker core. Run ``run`` in a task; ``post`` events to it."""
 
     def __init__(

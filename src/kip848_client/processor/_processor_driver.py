@@ -28,12 +28,12 @@ from kip848_client.producer import Producer
 from kip848_client.runtime._home import Home
 from kip848_client.runtime._stepping import Stepping
 
-__all__ = ["Running"]
+__all__ = ["ProcessorDriver"]
 
 _log = logging.getLogger("kip848_client")
 
 
-class Running:
+class ProcessorDriver:
     """Drives one processor's core. It is the listener of the consumer, too."""
 
     def __init__(

@@ -10,7 +10,7 @@ import pytest
 
 from kip848_client import Consumer, Producer, ProducerRecord, Record
 from kip848_client.core.types import TopicPartition
-from kip848_client.processor._running import Running
+from kip848_client.processor._processor_driver import ProcessorDriver
 from kip848_client.processor._working import Working
 from kip848_client.processor.core._core import ProcessorCore
 from kip848_client.processor.core._model import ProcessorSettings
@@ -102,7 +102,7 @@ def _running(
     *,
     batch: bool = False,
     **settings: Any,
-) -> Running:
+) -> ProcessorDriver:
     core = ProcessorCore(
         ProcessorSettings(
             commit_interval_ms=1, dead_letters=dead_letters is not None, poll_wait_ms=1, **settings
@@ -110,7 +110,7 @@ def _running(
         lambda ms: ms,
     )
     producer = cast("Producer[Any, Any]", log)
-    return Running(
+    return ProcessorDriver(
         core,
         cast("Consumer[Any, Any]", log),
         producer,
@@ -123,7 +123,7 @@ def _copy(record: Rec) -> ProducerRecord:
     return ProducerRecord("out", record.value)
 
 
-async def _stopped(running: Running, task: asyncio.Task[None]) -> None:
+async def _stopped(running: ProcessorDriver, task: asyncio.Task[None]) -> None:
     running.stop(LoopClock(asyncio.get_running_loop()).now_ms() + 1_000)
     await task
 

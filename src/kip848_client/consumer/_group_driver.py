@@ -84,7 +84,7 @@ from kip848_client.runtime._loop_watch import LoopWatch
 from kip848_client.runtime._stepping import Stepping
 from kip848_client.runtime._waits import Waits
 
-__all__ = ["Assignment", "Supervisor"]
+__all__ = ["Assignment", "GroupDriver"]
 
 _log = logging.getLogger("kip848_client")
 
@@ -96,8 +96,7 @@ _LEAVE_GRACE_S: Final = 0.5
 
 
 class Assignment(Protocol):
-    """What the application has, as far as the supervisor changes it. All of it is synchronous, but
-    for the waiting."""
+    """What the group driver changes of what the application has. Only ``until_done`` waits."""
 
     def refresh(self) -> None:
         """Bring the tracker of offsets up to date."""
@@ -132,7 +131,7 @@ class Assignment(Protocol):
         ...
 
 
-class Supervisor:
+class GroupDriver:
     """Drives one group core. Run ``run`` in a task; ``post`` events to it.
 
     ``listener`` gives the user's listener of the moment. ``watch``: who watches the membership.

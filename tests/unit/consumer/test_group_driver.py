@@ -1,4 +1,4 @@
-"""The supervisor performs what the core asks for, with everything around it faked."""
+"""The group driver performs what the core asks for, with everything around it faked."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._event_streams import EventHub
+from kip848_client.consumer._group_driver import GroupDriver
 from kip848_client.consumer._requests import GroupRequests
-from kip848_client.consumer._supervisor import Supervisor
 from kip848_client.consumer._watch import Watch
 from kip848_client.core.group import GroupCore
 from kip848_client.core.member import (
@@ -153,7 +153,7 @@ class FakeAssignment:
             await self.busy.wait()
 
 
-class SupervisorHarness:
+class GroupDriverHarness:
     """``answers``: by API, what a request gets; an exception is raised."""
 
     def __init__(self, listener: object | None = None, **answers: Answer) -> None:
@@ -183,7 +183,7 @@ class SupervisorHarness:
         requests = GroupRequests(
             GroupId("g"), MemberId("me"), None, self.transport, topics, lambda err: err
         )
-        self.supervisor = Supervisor(
+        self.group_driver = GroupDriver(
             core,
             requests,
             self.assignment,
@@ -205,49 +205,49 @@ class SupervisorHarness:
         return [api for _, api in self.transport.asked]
 
     async def join(self) -> None:
-        self.supervisor.post(Subscribed(frozenset({"t"})))
-        self.supervisor.polled(waiting=False)
-        await until(lambda: self.supervisor.member.state is MemberState.STABLE)
+        self.group_driver.post(Subscribed(frozenset({"t"})))
+        self.group_driver.polled(waiting=False)
+        await until(lambda: self.group_driver.member.state is MemberState.STABLE)
 
 
 @asynccontextmanager
-async def running(harness: SupervisorHarness) -> AsyncGenerator[SupervisorHarness]:
+async def running(harness: GroupDriverHarness) -> AsyncGenerator[GroupDriverHarness]:
     async with anyio.create_task_group() as group:
-        group.start_soon(harness.supervisor.run)
+        group.start_soon(harness.group_driver.run)
         await some_rounds(2)
         yield harness
         group.cancel_scope.cancel()
 
 
 async def test_it_joins_and_starts_what_it_was_given() -> None:
-    async with running(SupervisorHarness()) as harness:
+    async with running(GroupDriverHarness()) as harness:
         await harness.join()
         assert harness.assignment.told == [("assigned", [0, 1]), ("started", [0, 1])]
         assert harness.assignment.fetchable == {TP, OTHER}
-        await until(lambda: harness.supervisor.heartbeats_answered == 2)
-        assert harness.supervisor.heartbeats_sent == 2
-        assert harness.supervisor.last_heartbeat_ms == harness.clock.ms
+        await until(lambda: harness.group_driver.heartbeats_answered == 2)
+        assert harness.group_driver.heartbeats_sent == 2
+        assert harness.group_driver.last_heartbeat_ms == harness.clock.ms
 
 
 async def test_what_comes_before_it_runs_is_taken_when_it_does() -> None:
-    harness = SupervisorHarness()
-    harness.supervisor.post(Subscribed(frozenset({"t"})))
-    harness.supervisor.polled(waiting=False)
+    harness = GroupDriverHarness()
+    harness.group_driver.post(Subscribed(frozenset({"t"})))
+    harness.group_driver.polled(waiting=False)
     assert harness.asked == []
     async with running(harness):
-        await until(lambda: harness.supervisor.member.state is MemberState.STABLE)
+        await until(lambda: harness.group_driver.member.state is MemberState.STABLE)
 
 
 async def test_what_is_due_when_a_timer_of_the_loop_reports_a_poll_is_sent() -> None:
     """A callback of the loop runs outside of any task, where anyio starts none. A heartbeat that
     was due at that very moment ended the membership."""
-    async with running(SupervisorHarness()) as harness:
+    async with running(GroupDriverHarness()) as harness:
         await harness.join()
-        await until(lambda: harness.supervisor.heartbeats_answered == 2)
+        await until(lambda: harness.group_driver.heartbeats_answered == 2)
         harness.clock.ms += 60_000
-        report = functools.partial(harness.supervisor.polled, waiting=True)
+        report = functools.partial(harness.group_driver.polled, waiting=True)
         asyncio.get_running_loop().call_soon(report)
-        await until(lambda: harness.supervisor.heartbeats_answered > 2)
+        await until(lambda: harness.group_driver.heartbeats_answered > 2)
 
 
 async def test_the_listener_is_called_and_knows_that_it_is() -> None:
@@ -256,18 +256,18 @@ async def test_the_listener_is_called_and_knows_that_it_is() -> None:
     class Listener:
         async def on_partitions_assigned(self, new: set[TopicPartition]) -> None:
             await asyncio.sleep(0)
-            heard.append(("assigned", new, harness.supervisor.in_listener))
+            heard.append(("assigned", new, harness.group_driver.in_listener))
 
         def on_partitions_revoked(self, gone: set[TopicPartition]) -> None:
-            heard.append(("revoked", gone, harness.supervisor.in_listener))
+            heard.append(("revoked", gone, harness.group_driver.in_listener))
 
-    harness = SupervisorHarness(Listener())
+    harness = GroupDriverHarness(Listener())
     async with running(harness):
         await harness.join()
-        assert not harness.supervisor.in_listener
+        assert not harness.group_driver.in_listener
         harness.answers["ConsumerGroupHeartbeat"] = lambda _: accepted(-1)
-        harness.supervisor.post(LeaveRequested(LeaveMode.DEFAULT, 60_000, final=True))
-        await harness.supervisor.left()
+        harness.group_driver.post(LeaveRequested(LeaveMode.DEFAULT, 60_000, final=True))
+        await harness.group_driver.left()
     assert heard == [("assigned", {TP, OTHER}, True), ("revoked", {TP, OTHER}, True)]
     assert harness.assignment.told[-1] == ("released", [0, 1])
 
@@ -284,32 +284,32 @@ async def test_a_listener_that_fails_is_told_to_the_user_and_called_again() -> N
         def on_partitions_revoked(self, gone: set[TopicPartition]) -> None:
             """Not called."""
 
-    async with running(SupervisorHarness(Listener())) as harness:
-        harness.supervisor.post(Subscribed(frozenset({"t"})))
-        harness.supervisor.polled(waiting=False)
-        await until(lambda: harness.supervisor.callback_failures)
+    async with running(GroupDriverHarness(Listener())) as harness:
+        harness.group_driver.post(Subscribed(frozenset({"t"})))
+        harness.group_driver.polled(waiting=False)
+        await until(lambda: harness.group_driver.callback_failures)
         with pytest.raises(CallbackError, match="the database is away"):
             harness.errors.check()
-        await until(lambda: harness.supervisor.wants_poll)
+        await until(lambda: harness.group_driver.wants_poll)
         assert harness.assignment.poll_wanted
         assert harness.assignment.told == [("assigned", [0, 1])]
-        harness.supervisor.polled(waiting=False)
-        await until(lambda: harness.supervisor.member.state is MemberState.STABLE)
+        harness.group_driver.polled(waiting=False)
+        await until(lambda: harness.group_driver.member.state is MemberState.STABLE)
         assert calls == [{TP, OTHER}, {TP, OTHER}]
         assert harness.assignment.told[-1] == ("started", [0, 1])
 
 
 async def test_nothing_is_taken_while_the_application_is_busy() -> None:
-    async with running(SupervisorHarness()) as harness:
+    async with running(GroupDriverHarness()) as harness:
         await harness.join()
         harness.assignment.busy = busy = anyio.Event()
         harness.answers["ConsumerGroupHeartbeat"] = lambda _: accepted(-1)
-        harness.supervisor.post(LeaveRequested(LeaveMode.DEFAULT, 60_000, final=True))
+        harness.group_driver.post(LeaveRequested(LeaveMode.DEFAULT, 60_000, final=True))
         assert harness.assignment.fetchable == set(), "before anything is awaited"
         await some_rounds()
         assert harness.assignment.told[-1][0] == "started"
         busy.set()
-        await harness.supervisor.left()
+        await harness.group_driver.left()
         assert harness.assignment.told[-1] == ("released", [0, 1])
 
 
@@ -326,20 +326,20 @@ async def test_nothing_is_taken_while_the_application_is_busy() -> None:
 )
 async def test_what_an_ending_of_a_heartbeat_means(error: Exception, state: MemberState) -> None:
     answers: dict[str, Answer] = {"ConsumerGroupHeartbeat": lambda _: error}
-    async with running(SupervisorHarness(**answers)) as harness:
-        harness.supervisor.post(Subscribed(frozenset({"t"})))
-        harness.supervisor.polled(waiting=False)
-        await until(lambda: harness.supervisor.heartbeats_sent)
+    async with running(GroupDriverHarness(**answers)) as harness:
+        harness.group_driver.post(Subscribed(frozenset({"t"})))
+        harness.group_driver.polled(waiting=False)
+        await until(lambda: harness.group_driver.heartbeats_sent)
         await some_rounds()
-        assert harness.supervisor.member.state is state
+        assert harness.group_driver.member.state is state
         assert (harness.errors.fatal is not None) is (state is MemberState.FATAL)
 
 
 async def test_a_commit_is_on_its_way_before_its_caller_is_suspended() -> None:
-    async with running(SupervisorHarness()) as harness:
+    async with running(GroupDriverHarness()) as harness:
         wanted = {TP: CommittableOffset(5)}
         committing = asyncio.get_running_loop().create_task(
-            harness.supervisor.commits.commit(wanted, harness.clock.ms + 5_000)
+            harness.group_driver.commits.commit(wanted, harness.clock.ms + 5_000)
         )
         done = await committing
         assert dict(done.committed) == wanted
@@ -353,11 +353,11 @@ async def test_a_commit_is_for_the_topic_that_had_the_name_when_the_core_asked(
     """A topic that is deleted and created again just then does not get the offset of the old
     one."""
     late = LateTasks(monkeypatch)
-    async with running(SupervisorHarness()) as harness:
+    async with running(GroupDriverHarness()) as harness:
         late.hold("_answer")
         wanted = {TP: CommittableOffset(5)}
         loop = asyncio.get_running_loop()
-        commits = harness.supervisor.commits
+        commits = harness.group_driver.commits
         by_ms = harness.clock.ms + 5_000
         asked = [
             loop.create_task(commits.commit(wanted, by_ms)),
@@ -388,10 +388,10 @@ async def test_a_listener_that_is_replaced_does_not_get_the_calls_of_the_old_one
             """Not called."""
 
     late = LateTasks(monkeypatch)
-    async with running(SupervisorHarness(Listener("old"))) as harness:
+    async with running(GroupDriverHarness(Listener("old"))) as harness:
         late.hold("_call_listener")
-        harness.supervisor.post(Subscribed(frozenset({"t"})))
-        harness.supervisor.polled(waiting=False)
+        harness.group_driver.post(Subscribed(frozenset({"t"})))
+        harness.group_driver.polled(waiting=False)
         await late.one_is_held()
         harness.listener = Listener("new")
         late.release()
@@ -401,24 +401,24 @@ async def test_a_listener_that_is_replaced_does_not_get_the_calls_of_the_old_one
 
 async def test_what_no_retry_cures_ends_a_commit() -> None:
     error = BrokerError(ErrorCode.SASL_AUTHENTICATION_FAILED, "SASL_AUTHENTICATION_FAILED")
-    async with running(SupervisorHarness(OffsetCommit=lambda _: error)) as harness:
+    async with running(GroupDriverHarness(OffsetCommit=lambda _: error)) as harness:
         wanted = {TP: CommittableOffset(5)}
-        done = await harness.supervisor.commits.commit(wanted, harness.clock.ms + 5_000)
+        done = await harness.group_driver.commits.commit(wanted, harness.clock.ms + 5_000)
         assert done.failed == {TP: error}
 
 
 async def test_committed_offsets_are_found() -> None:
-    async with running(SupervisorHarness()) as harness:
-        commits = harness.supervisor.commits
+    async with running(GroupDriverHarness()) as harness:
+        commits = harness.group_driver.commits
         result = await commits.fetch_committed((TP, OTHER), harness.clock.ms + 5_000)
         assert result == {TP: CommittableOffset(4), OTHER: None}
 
 
 async def test_committed_offsets_that_cannot_be_read_raise() -> None:
     cut = ConnectionBroken("cable cut")
-    async with running(SupervisorHarness(OffsetFetch=lambda _: cut)) as harness:
+    async with running(GroupDriverHarness(OffsetFetch=lambda _: cut)) as harness:
         with pytest.raises(RequestTimedOut, match="cable cut"):
-            await harness.supervisor.commits.fetch_committed((TP,), harness.clock.ms)
+            await harness.group_driver.commits.fetch_committed((TP,), harness.clock.ms)
 
 
 async def test_a_commit_that_nobody_waits_for_is_complained_about(
@@ -427,17 +427,17 @@ async def test_a_commit_that_nobody_waits_for_is_complained_about(
     def answer(request: Any) -> Any:
         return stored(request, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
-    async with running(SupervisorHarness(OffsetCommit=answer)) as harness:
+    async with running(GroupDriverHarness(OffsetCommit=answer)) as harness:
         harness.tracker.assign([TP])
         wanted = {TP: CommittableOffset(5)}
-        harness.supervisor.commits.commit_soon(wanted, harness.clock.ms + 5_000)
+        harness.group_driver.commits.commit_soon(wanted, harness.clock.ms + 5_000)
         await until(lambda: "automatic commit of t-0" in caplog.text)
         assert caplog.records[-1].levelno == logging.WARNING
         assert caplog.records[-1].__dict__["member_id"] == "me"
 
 
 async def test_closing_ends_every_wait() -> None:
-    harness = SupervisorHarness()
+    harness = GroupDriverHarness()
     never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     async def wait_for_ever(*_: Any, **__: Any) -> Any:
@@ -445,7 +445,7 @@ async def test_closing_ends_every_wait() -> None:
 
     harness.transport.coordinator = wait_for_ever  # type: ignore[method-assign]  # the fake's
     async with running(harness):
-        commits, wanted = harness.supervisor.commits, {TP: CommittableOffset(5)}
+        commits, wanted = harness.group_driver.commits, {TP: CommittableOffset(5)}
         committing = asyncio.get_running_loop().create_task(
             commits.commit(wanted, harness.clock.ms + 5_000)
         )
@@ -458,7 +458,7 @@ async def test_closing_ends_every_wait() -> None:
 
 
 async def test_the_first_close_says_why() -> None:
-    commits = SupervisorHarness().supervisor.commits
+    commits = GroupDriverHarness().group_driver.commits
     for why in ("a bug", "what came of it"):
         commits.close(Kip848Error(why))
     with pytest.raises(Kip848Error, match="a bug"):
@@ -466,23 +466,23 @@ async def test_the_first_close_says_why() -> None:
 
 
 async def test_a_wait_after_the_close_is_refused() -> None:
-    harness = SupervisorHarness()
-    harness.supervisor.commits.close()
+    harness = GroupDriverHarness()
+    harness.group_driver.commits.close()
     with pytest.raises(ConsumerClosed):
-        await harness.supervisor.commits.fetch_committed((TP,), 5_000)
+        await harness.group_driver.commits.fetch_committed((TP,), 5_000)
 
 
 async def test_a_caller_that_gives_up_does_not_stop_the_commit() -> None:
-    async with running(SupervisorHarness()) as harness:
+    async with running(GroupDriverHarness()) as harness:
         wanted = {TP: CommittableOffset(5)}
         with anyio.move_on_after(0):
-            await harness.supervisor.commits.commit(wanted, harness.clock.ms + 5_000)
+            await harness.group_driver.commits.commit(wanted, harness.clock.ms + 5_000)
         await until(lambda: harness.asked == ["OffsetCommit"])
-        await harness.supervisor.commits.drain(harness.clock.ms + 5_000)
+        await harness.group_driver.commits.drain(harness.clock.ms + 5_000)
 
 
 async def test_a_bug_ends_the_run_with_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    harness = SupervisorHarness()
+    harness = GroupDriverHarness()
 
     def broken(*_: object) -> None:
         raise AssertionError("a bug of ours")
@@ -492,24 +492,24 @@ async def test_a_bug_ends_the_run_with_its_error(monkeypatch: pytest.MonkeyPatch
         pytest.RaisesExc(AssertionError, match="a bug of ours"), flatten_subgroups=True
     ):
         async with anyio.create_task_group() as group:
-            group.start_soon(harness.supervisor.run)
+            group.start_soon(harness.group_driver.run)
             await some_rounds(2)
-            harness.supervisor.post(Subscribed(frozenset({"t"})))
-            harness.supervisor.polled(waiting=False)
+            harness.group_driver.post(Subscribed(frozenset({"t"})))
+            harness.group_driver.polled(waiting=False)
 
 
 async def test_an_event_that_came_too_late_is_no_bug() -> None:
-    async with running(SupervisorHarness()) as harness:
-        harness.supervisor.post(LeaveRequested(LeaveMode.DEFAULT, 60_000, final=True))
-        await harness.supervisor.left()
-        harness.supervisor.post(Subscribed(frozenset({"t"})))
+    async with running(GroupDriverHarness()) as harness:
+        harness.group_driver.post(LeaveRequested(LeaveMode.DEFAULT, 60_000, final=True))
+        await harness.group_driver.left()
+        harness.group_driver.post(Subscribed(frozenset({"t"})))
         await some_rounds()
-        assert harness.supervisor.member.closed
+        assert harness.group_driver.member.closed
 
 
 async def test_log_lines_have_their_facts_as_fields(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "kip848_client")
-    async with running(SupervisorHarness()) as harness:
+    async with running(GroupDriverHarness()) as harness:
         await harness.join()
         (line,) = [each for each in caplog.records if "-> STABLE" in each.message]
     assert line.message == "group g: ACKNOWLEDGING -> STABLE: acknowledged"
@@ -528,13 +528,13 @@ async def test_log_lines_have_their_facts_as_fields(caplog: pytest.LogCaptureFix
 async def test_a_blocked_loop_is_told_when_a_heartbeat_was_left_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with running(SupervisorHarness()) as harness:
+    async with running(GroupDriverHarness()) as harness:
         await harness.join()
         stream = harness.hub.stream(10)
-        harness.supervisor._on_late(4_999)
+        harness.group_driver._on_late(4_999)
         assert "event loop" not in caplog.text
         harness.clock.ms += 6_000
-        harness.supervisor._on_late(5_000)
+        harness.group_driver._on_late(5_000)
         told = await anext(stream)
     assert isinstance(told, EventLoopBlocked)
     assert (told.late_ms, told.silent_ms) == (5_000, 6_000)

@@ -16,7 +16,7 @@ from kip848_client.core.wire.messages.offset_fetch import (
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import RequestTimedOut
 from tests.support.virtual_loop import run_virtually
-from tests.unit.consumer.test_supervisor import TP, SupervisorHarness, accepted, found, running
+from tests.unit.consumer.test_group_driver import TP, GroupDriverHarness, accepted, found, running
 
 STEP_MS = 100
 WHAT = "the committed offsets of t-0"
@@ -27,23 +27,23 @@ def loading(_request: Any) -> OffsetFetchResponse:
     return OffsetFetchResponse(groups=(OffsetFetchResponseGroup(group_id="g", error_code=code),))
 
 
-async def look_up(harness: SupervisorHarness, seconds: float) -> tuple[str, ...]:
+async def look_up(harness: GroupDriverHarness, seconds: float) -> tuple[str, ...]:
     """The problems after so long, and after the answer."""
     async with running(harness):
         await harness.join()
         asked = asyncio.create_task(
-            harness.supervisor.commits.fetch_committed((TP,), harness.clock.ms + 60_000)
+            harness.group_driver.commits.fetch_committed((TP,), harness.clock.ms + 60_000)
         )
         await pass_time(harness, seconds)
-        problems = harness.supervisor.problems()
+        problems = harness.group_driver.problems()
         harness.answers["OffsetFetch"] = lambda _: found(4)
         await pass_time(harness, 3)
         assert asked.done()
-        assert not harness.supervisor.problems()
+        assert not harness.group_driver.problems()
     return problems
 
 
-async def pass_time(harness: SupervisorHarness, seconds: float) -> None:
+async def pass_time(harness: GroupDriverHarness, seconds: float) -> None:
     for _ in range(int(seconds * 1_000 / STEP_MS)):
         harness.clock.ms += STEP_MS
         await asyncio.sleep(STEP_MS / 1_000)
@@ -51,7 +51,7 @@ async def pass_time(harness: SupervisorHarness, seconds: float) -> None:
 
 def test_committed_offsets_that_take_long(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> tuple[str, ...]:
-        return await look_up(SupervisorHarness(OffsetFetch=loading), 4)
+        return await look_up(GroupDriverHarness(OffsetFetch=loading), 4)
 
     (problem,) = run_virtually(main)
     assert problem.startswith(f"waiting for {WHAT} for ")
@@ -62,7 +62,7 @@ def test_committed_offsets_that_take_long(caplog: pytest.LogCaptureFixture) -> N
 
 def test_committed_offsets_that_come_at_once(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> tuple[str, ...]:
-        return await look_up(SupervisorHarness(), 4)
+        return await look_up(GroupDriverHarness(), 4)
 
     assert run_virtually(main) == ()
     assert not [each for each in caplog.messages if WHAT in each]
@@ -75,13 +75,13 @@ def test_a_coordinator_that_does_not_answer(
     """Each time is told as it was: the look once a second may come at any time after the start."""
 
     async def main() -> tuple[str, ...]:
-        harness = SupervisorHarness(ConsumerGroupHeartbeat=lambda _: RequestTimedOut("slow"))
+        harness = GroupDriverHarness(ConsumerGroupHeartbeat=lambda _: RequestTimedOut("slow"))
         async with running(harness):
             await pass_time(harness, passed_s)
-            harness.supervisor.post(Subscribed(frozenset({"t"})))
-            harness.supervisor.polled(waiting=False)
+            harness.group_driver.post(Subscribed(frozenset({"t"})))
+            harness.group_driver.polled(waiting=False)
             await pass_time(harness, 2.1)
-            problems = harness.supervisor.problems()
+            problems = harness.group_driver.problems()
             harness.answers["ConsumerGroupHeartbeat"] = lambda _: accepted(1, 0)
             await pass_time(harness, 3)
             return problems
