@@ -24,6 +24,7 @@ from pydantic import (
     Secret,
     SecretStr,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -122,8 +123,8 @@ class ClientConfig(BaseModel):
     """How long a broker may take to answer one request."""
     retry_backoff_ms: Int64 = Field(100, ge=1)
     """The pause before a request is tried again; it doubles each time."""
-    retry_backoff_max_ms: Int64 = Field(1_000, ge=1)
-    """The longest such pause."""
+    retry_backoff_max_ms: Int64 = Field(1_000, ge=1, validate_default=True)
+    """The longest such pause; ``retry_backoff_ms`` if that is longer."""
     metadata_max_age_ms: Int64 = Field(300_000, ge=1)
     """How often topics and brokers are asked for where nothing else is a reason to."""
     metadata_recovery_strategy: Literal["none", "rebootstrap"] = "rebootstrap"
@@ -214,6 +215,12 @@ class ClientConfig(BaseModel):
     @classmethod
     def _any_case(cls, value: object) -> object:
         return value.lower() if isinstance(value, str) else value
+
+    @field_validator("retry_backoff_max_ms")
+    @classmethod
+    def _at_least_the_first_pause(cls, value: int, info: ValidationInfo) -> int:
+        first: int = info.data.get("retry_backoff_ms", value)  # absent where it is wrong
+        return max(value, first)
 
     @model_validator(mode="after")
     def _tls_fits(self) -> Self:

@@ -92,7 +92,7 @@ def connect_settings(config: WorkerConfig, offers: tuple[AssignorVersions, ...])
         task_shutdown_graceful_timeout_ms=config.task_shutdown_graceful_timeout_ms,
         request_timeout_ms=config.request_timeout_ms,
         retry_backoff_ms=config.retry_backoff_ms,
-        retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),
+        retry_backoff_max_ms=config.retry_backoff_max_ms,
     )
 
 
@@ -122,5 +122,5 @@ def classic_settings(config: WorkerConfig) -> ClassicWorkerSettings:
         task_shutdown_graceful_timeout_ms=config.task_shutdown_graceful_timeout_ms,
         request_timeout_ms=config.request_timeout_ms,
         retry_backoff_ms=config.retry_backoff_ms,
-        retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),
+        retry_backoff_max_ms=config.retry_backoff_max_ms,
     )

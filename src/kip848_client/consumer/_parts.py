@@ -64,7 +64,7 @@ def fetch_core(config: ConsumerConfig, clock: Clock) -> FetchCore:
         has_group=config.group_id is not None,
         request_timeout_ms=config.request_timeout_ms,
         retry_backoff_ms=config.retry_backoff_ms,
-        retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),
+        retry_backoff_max_ms=config.retry_backoff_max_ms,
         metadata_max_age_ms=config.metadata_max_age_ms,
     )
     return FetchCore(settings, jittered)
@@ -90,7 +90,7 @@ def _committer_core(config: ConsumerConfig, tracker: OffsetTracker) -> Committer
         auto_commit_interval_ms=config.commit_interval_ms,
         request_timeout_ms=config.request_timeout_ms,
         retry_backoff_ms=config.retry_backoff_ms,
-        retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),
+        retry_backoff_max_ms=config.retry_backoff_max_ms,
     )
     return CommitterCore(settings, tracker, jittered)
 
@@ -108,7 +108,7 @@ def _member_core(
         auto_commit=config.enable_auto_commit,
         request_timeout_ms=config.request_timeout_ms,
         retry_backoff_ms=config.retry_backoff_ms,
-        retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),
+        retry_backoff_max_ms=config.retry_backoff_max_ms,
         extra_heartbeats=config.extra_heartbeats,
     )
     return MemberCore(settings, member_id, jittered)
@@ -124,8 +124,7 @@ def group_core(
 ) -> GroupCore:
     """What decides about everything that concerns the group. ``offer``: what its client-side
     assignors say at first."""
-    base_ms = config.retry_backoff_ms
-    cap_ms = max(base_ms, config.retry_backoff_max_ms)
+    base_ms, cap_ms = config.retry_backoff_ms, config.retry_backoff_max_ms
     return GroupCore(
         _member_core(config, member_id, offer),
         _committer_core(config, tracker),

@@ -74,7 +74,7 @@ def produce_settings(config: ProducerConfig) -> ProduceSettings:
         delivery_timeout_ms=config.deliver_within_ms,
         request_timeout_ms=config.request_timeout_ms,
         retry_backoff_ms=config.retry_backoff_ms,
-        retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),
+        retry_backoff_max_ms=config.retry_backoff_max_ms,
         metadata_max_age_ms=config.metadata_max_age_ms,
         metadata_max_idle_ms=config.metadata_max_idle_ms,
     )

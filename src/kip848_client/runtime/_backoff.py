@@ -24,7 +24,7 @@ class Backoff:
 
     def __init__(self, first_ms: int, max_ms: int, jitter: Callable[[int], int] = jittered) -> None:
         self._first_ms = first_ms
-        self._max_ms = max(first_ms, max_ms)
+        self._max_ms = max_ms
         self._jitter = jitter
 
     def pause_s(self, failures: int) -> float:

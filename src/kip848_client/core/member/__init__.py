@@ -90,6 +90,7 @@ from kip848_client.core.member._events import (
     TopicsResolved,
 )
 from kip848_client.core.member._model import (
+    UNREACHABLE_AFTER_MS,
     AssignedPartition,
     Assignment,
     AssignorNews,
@@ -113,6 +114,7 @@ __all__ = [
     "EXTRA_HEARTBEATS_MAX",
     "EXTRA_INTERVALS",
     "TRANSITIONS",
+    "UNREACHABLE_AFTER_MS",
     "Announce",
     "AssignedPartition",
     "Assignment",

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kip848_client.core.member._states import MemberState
 from kip848_client.core.types import MemberId, TopicId, TopicIdPartition, TopicPartition, Wait
 from kip848_client.error_codes import error_name, is_retriable
 
 __all__ = [
+    "UNREACHABLE_AFTER_MS",
     "AssignedPartition",
     "Assignment",
     "AssignorNews",
@@ -33,6 +34,10 @@ __all__ = [
     "group_by_topic",
     "sanitise",
 ]
+
+UNREACHABLE_AFTER_MS: Final = 30_000
+"""A coordinator that owes an answer for so long is reported, and counts as unreachable in the
+health."""
 
 Assignment = tuple[tuple[TopicId, tuple[int, ...]], ...]
 """Partitions grouped by topic id, both sorted: the shape of TopicPartitions on the wire."""
@@ -214,7 +219,7 @@ class MemberSettings:
     """``retry.backoff.max.ms``: its cap."""
     rejoin_backoff_max_ms: int = 5_000
     """Cap of the pause between joins when the coordinator keeps fencing the member."""
-    unreachable_after_ms: int = 30_000
+    unreachable_after_ms: int = UNREACHABLE_AFTER_MS
     """How long the coordinator may be silent before that is reported, and between repeats."""
     unreleased_instance_limit_ms: int = 60_000
     """How long a *re*join is retried on UNRELEASED_INSTANCE_ID. The largest session timeout that

@@ -6,13 +6,10 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Final
 
-from kip848_client.core.member import MemberState
+from kip848_client.core.member import UNREACHABLE_AFTER_MS, MemberState
 from kip848_client.errors import Kip848Error
 
-__all__ = ["UNREACHABLE_AFTER_MS", "ConsumerHealth", "Lifecycle"]
-
-UNREACHABLE_AFTER_MS: Final = 30_000
-"""A coordinator that owes an answer for so long counts as unreachable."""
+__all__ = ["ConsumerHealth", "Lifecycle"]
 
 _IN_GROUP: Final = frozenset(
     {MemberState.STABLE, MemberState.RECONCILING, MemberState.ACKNOWLEDGING}
