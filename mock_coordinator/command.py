@@ -11,9 +11,9 @@ import anyio
 
 from kip848_client.core.visible import visible
 from kip848_client.errors import BrokerError, ConfigError
+from kip848_client.observe.metrics_page import MetricsServer
 from mock_coordinator.core.faults import faults_from_json
-from mock_coordinator.metrics import as_text
-from mock_coordinator.metrics_server import MetricsServer
+from mock_coordinator.metrics import metrics_text
 from mock_coordinator.mock_cluster import MockCluster
 from mock_coordinator.options import BrokerOptions, CheckedOptions
 from mock_coordinator.storage import DataUnwritable
@@ -85,7 +85,7 @@ def _metrics_of(broker: MockCluster, host: str, port: int | None) -> MetricsServ
         return None
     if not 0 <= port < _PORTS:
         raise ConfigError(f"--metrics-port {port}: a port is between 0 and {_PORTS - 1}")
-    return MetricsServer(lambda: as_text(broker.metrics()), host, port)
+    return MetricsServer(lambda: metrics_text(broker.metrics()), host, port)
 
 
 async def _serve(broker: MockCluster, metrics: MetricsServer | None) -> int:

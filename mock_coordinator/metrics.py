@@ -1,33 +1,28 @@
-"""What brokers measure, as values and as the text that Prometheus reads.
-
-The names in the text are those that Prometheus' JMX exporter makes of Kafka's by default, so that a
-dashboard for Kafka's group coordinator shows this one.
-"""
+"""Brokers' metrics for Prometheus."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import Final
 
+from kip848_client.observe.metrics_page import Family, as_text
 from mock_coordinator.core.groups import CoordinatorMetric
 
-__all__ = ["as_text"]
+__all__ = ["metrics_text"]
 
 _PREFIX: Final = "kafka_server_group_coordinator_metrics_"
+"""As Prometheus' JMX exporter names Kafka's metrics by default, so that a dashboard for Kafka's
+group coordinator shows this one."""
 
 
-def as_text(metrics: Iterable[CoordinatorMetric]) -> str:
-    """In Prometheus' text format, version 0.0.4. Lines of one name must follow each other."""
-    lines: list[str] = []
-    before = ""
-    for name, tags, value in metrics:
-        full = _PREFIX + name.replace("-", "_")
-        if full != before:
-            kind = "counter" if name.endswith("-count") and not tags else "gauge"
-            lines.append(f"# TYPE {full} {kind}\n")
-            before = full
-        labels = ",".join(f'{tag}="{text}"' for tag, text in tags.items())
-        shown = "NaN" if math.isnan(value) else f"{value:g}"
-        lines.append(f"{full}{{{labels}}} {shown}\n" if labels else f"{full} {shown}\n")
-    return "".join(lines)
+def metrics_text(metrics: Iterable[CoordinatorMetric]) -> str:
+    """In Prometheus' text format. Metrics of one name must follow each other."""
+    return as_text(_families(metrics))
+
+
+def _families(metrics: Iterable[CoordinatorMetric]) -> Iterator[Family]:
+    for name, same in groupby(metrics, key=lambda metric: metric.name):
+        samples = [(tags, value) for _, tags, value in same]
+        kind = "counter" if name.endswith("-count") and not samples[0][0] else "gauge"
+        yield Family(_PREFIX + name.replace("-", "_"), kind, samples)

@@ -24,7 +24,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "otel": ("core", "observe"),
     "connect": ("core", "config", "runtime"),
     "history": ("core", "observe", "consumer", "producer"),
-    "spark": ("core", "config", "records", "consumer", "producer", "admin", "history"),
+    "spark": ("core", "observe", "config", "records", "consumer", "producer", "admin", "history"),
     "aiokafka": ("core", "config", "runtime", "consumer", "producer"),
 }
 """The client from the ground up. Only ``cli`` and ``testing`` may import all of it."""

@@ -17,10 +17,11 @@ from kip848_client.cli import main
 from kip848_client.cli.pipeline import configure
 from kip848_client.cli.pipeline._board import Board, line_of
 from kip848_client.cli.pipeline._books import Books
+from kip848_client.cli.pipeline._run import _metrics
 from kip848_client.errors import ConfigError
 from kip848_client.spark.pipeline import PipelineStatus
 from kip848_client.spark.pipeline.config import load_config
-from kip848_client.spark.pipeline.metrics import MetricsServer, as_text
+from kip848_client.spark.pipeline.metrics import metrics_text
 from tests.support.terminal import Terminal
 
 
@@ -110,12 +111,12 @@ def test_json_is_an_object_a_line() -> None:
 
 
 def test_metrics_are_prometheus_text() -> None:
-    lines = as_text(_status(lag=None)).splitlines()
+    lines = metrics_text(_status(lag=None)).splitlines()
     assert "# TYPE kip848_pipeline_records_total counter" in lines
     assert "kip848_pipeline_records_total 12000" in lines
     assert "kip848_pipeline_up 1" in lines
     assert not [line for line in lines if "lag" in line]
-    assert "kip848_pipeline_up 0" in as_text(_status(state="failed")).splitlines()
+    assert "kip848_pipeline_up 0" in metrics_text(_status(state="failed")).splitlines()
 
 
 def test_metrics_are_served() -> None:
@@ -124,12 +125,14 @@ def test_metrics_are_served() -> None:
             return _status()
 
     running: Any = Running()
-    with MetricsServer(running, 0) as server:
-        with urllib.request.urlopen(server.url, timeout=10) as answer:
+    with _metrics(running, 0) as url:
+        with urllib.request.urlopen(url, timeout=10) as answer:
             assert "kip848_pipeline_lag 3000" in answer.read().decode()
-        port = int(server.url.split(":")[2].split("/")[0])
-        with pytest.raises(ConfigError, match=f"--metrics-port {port}: "):
-            MetricsServer(running, port)
+        port = int(url.split(":")[2].split("/")[0])
+        with pytest.raises(ConfigError, match=f"--metrics-port {port}: "), _metrics(running, port):
+            pass
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(url, timeout=10)
 
 
 def test_the_books_tell_what_is_lost_double_or_changed() -> None:

@@ -15,10 +15,10 @@ from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from kip848_client.observe.metrics_page import Family, MetricsServer, as_text
 from mock_coordinator import MockBroker, MockCluster, VirtualClock
 from mock_coordinator.core.faults import Delay, Fault, Match, Moment
-from mock_coordinator.metrics import as_text
-from mock_coordinator.metrics_server import MetricsServer
+from mock_coordinator.metrics import metrics_text
 
 
 def joining(group: str = "g", member: str = "one") -> ConsumerGroupHeartbeatRequest:
@@ -118,7 +118,7 @@ def test_requests_that_are_held_back_are_the_queue() -> None:
 def test_the_text_is_what_prometheus_reads() -> None:
     broker = made()
     broker.connect().ask(joining())
-    lines = as_text(broker.metrics()).splitlines()
+    lines = metrics_text(broker.metrics()).splitlines()
     prefix = "kafka_server_group_coordinator_metrics"
     assert f'{prefix}_consumer_group_count{{state="stable"}} 1' in lines
     assert f"# TYPE {prefix}_consumer_group_count gauge" in lines
@@ -128,14 +128,20 @@ def test_the_text_is_what_prometheus_reads() -> None:
     assert len(set(types)) == len(types) == 10
 
 
+def test_large_and_small_values_keep_their_digits() -> None:
+    family = Family("x", "gauge", [({}, 12_345_678.0), ({"a": "b"}, 0.25)], "What it is.")
+    lines = ["# HELP x What it is.", "# TYPE x gauge", "x 12345678", 'x{a="b"} 0.25']
+    assert as_text([family]).splitlines() == lines
+
+
 ASKED = (
     (b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", b"HTTP/1.1 200 OK", b"\r\n\r\nseen 1\n"),
     (b"GET /metrics?name=x HTTP/1.0\r\n\r\n", b"HTTP/1.1 200 OK", b"seen 1\n"),
     (b"HEAD /metrics HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK", b"close\r\n\r\n"),
-    (b"GET / HTTP/1.1\r\n\r\n", b"HTTP/1.1 404 Not Found", b"the page is /metrics\n"),
-    (b"POST /metrics HTTP/1.1\r\n\r\n", b"HTTP/1.1 405 Method Not Allowed", b"answered\n"),
-    (b"\r\n\r\n", b"HTTP/1.1 405", b"answered\n"),
-    (b"\x00\xff" * 4_096, b"HTTP/1.1 405", b"answered\n"),
+    (b"GET / HTTP/1.1\r\n\r\n", b"HTTP/1.1 404 Not Found", b"the only page is /metrics\n"),
+    (b"POST /metrics HTTP/1.1\r\n\r\n", b"HTTP/1.1 405 Method Not Allowed", b"are allowed\n"),
+    (b"\r\n\r\n", b"HTTP/1.1 405", b"are allowed\n"),
+    (b"\x00\xff" * 4_096, b"HTTP/1.1 405", b"are allowed\n"),
 )
 
 

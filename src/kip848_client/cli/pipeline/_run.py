@@ -5,16 +5,18 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from contextlib import ExitStack
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any, Final
 
 from kip848_client.cli._output import put_error
 from kip848_client.cli.pipeline._board import Board
-from kip848_client.errors import TransportError
+from kip848_client.errors import ConfigError, TransportError
+from kip848_client.observe.metrics_page import serving
 from kip848_client.spark.pipeline import Pipeline, PipelineFailed, Running
 from kip848_client.spark.pipeline.config import load_config
-from kip848_client.spark.pipeline.metrics import MetricsServer
+from kip848_client.spark.pipeline.metrics import metrics_text
 
 __all__ = ["run_file"]
 
@@ -55,13 +57,25 @@ def run_file(arguments: argparse.Namespace) -> int:
             running = pipeline.start()
             interrupted = _Interrupted()  # not before: Spark takes Ctrl-C for itself
             if arguments.metrics_port is not None:
-                server = stack.enter_context(MetricsServer(running, arguments.metrics_port))
-                put_error(f"metrics at {server.url}")
+                url = stack.enter_context(_metrics(running, arguments.metrics_port))
+                put_error(f"metrics at {url}")
             return _follow(running, board, interrupted)
     except PipelineFailed as err:
         board.close(f"failed: {err}")
         put_error(*f"kip848 pipeline: {err}".split("\n"))
         return 1
+
+
+@contextmanager
+def _metrics(running: Running, port: int) -> Generator[str]:
+    """Serve ``/metrics`` on this machine inside the ``with`` block. Raises ``ConfigError``."""
+    with ExitStack() as stack:
+        try:
+            page = serving(lambda: metrics_text(running.status()), "127.0.0.1", port)
+            url = stack.enter_context(page)
+        except (OSError, OverflowError) as err:
+            raise ConfigError(f"--metrics-port {port}: {err}") from err
+        yield url
 
 
 def _follow(running: Running, board: Board, interrupted: _Interrupted) -> int:

@@ -1,16 +1,14 @@
-"""What a pipeline measures, for Prometheus: ``MetricsServer`` shows it while it runs."""
+"""A pipeline's metrics for Prometheus."""
 
 from __future__ import annotations
 
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Final, Self
+from collections.abc import Iterator
+from typing import Final
 
-from kip848_client.errors import ConfigError
-from kip848_client.spark.pipeline._running import Running
+from kip848_client.observe.metrics_page import Family, as_text
 from kip848_client.spark.pipeline.core._status import PipelineStatus
 
-__all__ = ["MetricsServer", "as_text"]
+__all__ = ["metrics_text"]
 
 _METRICS: Final = (
     ("batches", "counter", "Batches that are ended."),
@@ -24,66 +22,17 @@ _METRICS: Final = (
 )
 
 
-def as_text(status: PipelineStatus) -> str:
-    """In Prometheus' text format, the total names of counters included. What is not known is left
+def metrics_text(status: PipelineStatus) -> str:
+    """In Prometheus' text format, with the suffix ``_total`` for counters. Unknown values are left
     out."""
+    return as_text(_families(status))
+
+
+def _families(status: PipelineStatus) -> Iterator[Family]:
     said = status.to_json()
-    lines: list[str] = []
     for name, kind, text in _METRICS:
-        if said[name] is None:
-            continue
-        full = f"kip848_pipeline_{name}" + ("_total" if kind == "counter" else "")
-        lines += [f"# HELP {full} {text}", f"# TYPE {full} {kind}", f"{full} {said[name]}"]
-    is_up = int(status.state in ("starting", "running", "stopping"))
-    lines += [
-        "# HELP kip848_pipeline_up Whether it is at work.",
-        "# TYPE kip848_pipeline_up gauge",
-        f"kip848_pipeline_up {is_up}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-class MetricsServer:
-    """Answers ``/metrics`` on this machine, in a thread of its own, inside its ``with`` block.
-    Raises ``ConfigError`` for a port that is taken."""
-
-    def __init__(self, running: Running, port: int) -> None:
-        try:
-            self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler(running))
-        except (OSError, OverflowError) as err:
-            raise ConfigError(f"--metrics-port {port}: {err}") from err
-        self.url = f"http://127.0.0.1:{self._server.server_port}/metrics"
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, name="kip848-metrics", daemon=True
-        )
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-
-def _handler(running: Running) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            """The metrics, at any path."""
-            body = as_text(running.status()).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(
-            self,
-            format: str,  # noqa: A002 - the base class names it so
-            *args: Any,
-        ) -> None:
-            """Not worth a line."""
-            del format, args
-
-    return Handler
+        if said[name] is not None:
+            full = f"kip848_pipeline_{name}" + ("_total" if kind == "counter" else "")
+            yield Family(full, kind, [({}, said[name])], text)
+    is_up = status.state in ("starting", "running", "stopping")
+    yield Family("kip848_pipeline_up", "gauge", [({}, int(is_up))], "Whether it is at work.")
