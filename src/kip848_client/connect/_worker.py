@@ -9,15 +9,15 @@ from typing import Any, Final, Self, Unpack, cast
 
 from kip848_client.config import WorkerConfig, WorkerOptions
 from kip848_client.config._client import checked_for_the_wire
-from kip848_client.connect._choosing import (
+from kip848_client.connect._assignor_metadata import offered_versions
+from kip848_client.connect._classic_requests import ClassicRequests
+from kip848_client.connect._listener import WorkerRebalanceListener, checked_listener
+from kip848_client.connect._protocol_selection import (
     GroupProtocol,
     chosen_protocol,
     classic_settings,
     connect_settings,
 )
-from kip848_client.connect._classic_requests import ClassicRequests
-from kip848_client.connect._listener import WorkerRebalanceListener, checked_listener
-from kip848_client.connect._offered import offered_versions
 from kip848_client.connect._requests import WorkerRequests
 from kip848_client.connect._worker_driver import WorkerDriver
 from kip848_client.connect.core._classic_core import ClassicWorkerCore

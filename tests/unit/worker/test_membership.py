@@ -10,7 +10,7 @@ from kip848_client.connect.core import (
     RebalanceRequested,
     StopItems,
 )
-from kip848_client.connect.core._scheduled import ScheduledRebalance
+from kip848_client.connect.core._rebalance_delay import ScheduledRebalance
 from kip848_client.core.connect import RebalanceReason
 from kip848_client.core.member import Fenced, MemberState
 from kip848_client.core.types import MemberId

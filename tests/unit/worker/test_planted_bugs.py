@@ -12,8 +12,8 @@ import pytest
 from kip848_client.connect.core import WorkerSettings, _partitions
 from kip848_client.connect.core._computing import Computing
 from kip848_client.connect.core._core import WorkerCore
-from kip848_client.connect.core._reasons import Offer
-from kip848_client.connect.core._scheduled import ScheduledRebalance
+from kip848_client.connect.core._rebalance_delay import ScheduledRebalance
+from kip848_client.connect.core._rebalance_reasons import RebalanceReasons
 from tests.support.planting import Plant, plant
 from tests.unit.worker import test_computing as computing
 from tests.unit.worker import test_membership as membership
@@ -57,7 +57,7 @@ BUGS = {
         membership.test_nothing_is_started_before_its_configuration_is_known,
     ),
     "a reason is forgotten with any answer": Bug(
-        Plant(Offer, "accepted", "attempt == self._told_by", "True"),
+        Plant(RebalanceReasons, "accepted", "attempt == self._told_by", "True"),
         membership.test_a_reason_that_was_not_heard_is_told_again,
     ),
     "only the worker that computed asks again": Bug(

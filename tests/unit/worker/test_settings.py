@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.config import WorkerConfig, worker_settings
-from kip848_client.connect._choosing import classic_settings, connect_settings
-from kip848_client.connect._offered import offered_versions
+from kip848_client.connect._assignor_metadata import offered_versions
+from kip848_client.connect._protocol_selection import classic_settings, connect_settings
 from kip848_client.core.connect import (
     GroupWorker,
     IncrementalCooperativeAssignor,

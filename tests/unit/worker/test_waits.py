@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from kip848_client.config import WorkerConfig
-from kip848_client.connect._choosing import classic_settings, connect_settings
+from kip848_client.connect._assignor_metadata import offered_versions
 from kip848_client.connect._classic_requests import ClassicRequests
-from kip848_client.connect._offered import offered_versions
 from kip848_client.connect._requests import WorkerRequests
 from kip848_client.connect._worker_driver import WorkerDriver
 from kip848_client.connect.core import Configuration

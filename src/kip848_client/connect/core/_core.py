@@ -9,8 +9,8 @@ of what is shared but whether two of it are the same. ``WorkerCore`` holds one, 
 the names that it has for them (``_partitions``), and adds what is a worker's own:
 
 - Nothing is started before the worker knows the configuration that it was assigned from.
-- The delay that an assignment announces (``_scheduled``), and reasons to compute anew
-  (``_reasons``).
+- The delay that an assignment announces (``_rebalance_delay``), and reasons to compute anew
+  (``_rebalance_reasons``).
 - Computing the target of the group, when the coordinator has chosen this worker (``_computing``).
 - A worker that hears nothing of the coordinator for as long as its session stops everything
   (``MemberSettings.session_timeout_ms``): an item that runs twice is worse than one that rests.
@@ -40,8 +40,8 @@ from kip848_client.connect.core._events import (
 )
 from kip848_client.connect.core._model import AssignedItem, Configuration, WorkerSettings
 from kip848_client.connect.core._partitions import items, plain, topic_name
-from kip848_client.connect.core._reasons import Offer
-from kip848_client.connect.core._scheduled import ScheduledRebalance
+from kip848_client.connect.core._rebalance_delay import ScheduledRebalance
+from kip848_client.connect.core._rebalance_reasons import RebalanceReasons
 from kip848_client.core.backoff import backoff_ms
 from kip848_client.core.connect import NewWorkerAssignment, RebalanceReason, WorkerAssignment
 from kip848_client.core.member import (
@@ -96,7 +96,7 @@ class WorkerCore:
         if not settings.assignors:
             raise LocalProtocolError("a worker needs an assignor: one of the group has to compute")
         self._member = MemberCore(settings.of_member(), member_id, jitter)
-        self._offer = Offer(settings, self._publish)
+        self._reasons = RebalanceReasons(settings, self._publish)
         self._scheduled = ScheduledRebalance(member_id)
         self._said = _NO_ASSIGNMENT
         """What the assignor says with the newest assignment."""
@@ -190,14 +190,14 @@ class WorkerCore:
         match event:
             case JoinRequested():
                 self._know(event.configuration)
-                self._offer.begin(event.configuration.offset)
+                self._reasons.begin(event.configuration.offset)
                 self._inner += (Subscribed(), Polled(waiting=True))
             case ConfigurationRead():
                 self._inner.append(TimerFired())  # after the end of the session, nothing may start
                 self._settle()
                 self._know(event.configuration)
             case RebalanceRequested():
-                self._offer.request(event.reason, event.assignors)
+                self._reasons.request(event.reason, event.assignors)
             case ItemsStopped():
                 self._inner.append(PartitionsReleased(event.plan))
             case ItemsStarted():
@@ -210,7 +210,7 @@ class WorkerCore:
                 self._computing.answered(self._now, event)
         self._settle()
         if isinstance(event, HeartbeatAnswered) and isinstance(event.outcome, HeartbeatAccepted):
-            self._offer.accepted(event.attempt)
+            self._reasons.accepted(event.attempt)
             self._settle()
         return tuple(self._out)
 
@@ -225,9 +225,9 @@ class WorkerCore:
     def _settle(self) -> None:
         """Tell the member what it has to be told, and do what is due, until nothing is left."""
         if self._scheduled.take_due(self._now):
-            self._offer.request(RebalanceReason.SCHEDULED_REBALANCE)
+            self._reasons.request(RebalanceReason.SCHEDULED_REBALANCE)
         if self._computing.take_retry(self._now):
-            self._offer.request(RebalanceReason.RETRY)
+            self._reasons.request(RebalanceReason.RETRY)
         while True:
             while self._inner:
                 for command in self._member.step(self._now, self._inner.popleft()):
@@ -265,7 +265,7 @@ class WorkerCore:
                 self._computing.note_epoch(command.member_epoch)
             case SendHeartbeat():
                 self._computing.heartbeat_sent(command.attempt)
-                self._offer.sent(command.attempt, command.intent)
+                self._reasons.sent(command.attempt, command.intent)
             case _:
                 pass
         self._out.append(command)
@@ -274,7 +274,7 @@ class WorkerCore:
         if configuration.offset < self._configuration.offset:
             return
         self._configuration = configuration
-        self._offer.config_offset = configuration.offset
+        self._reasons.config_offset = configuration.offset
         self._computing.know(self._now, configuration)
         self._start_what_waits()
 

@@ -13,10 +13,10 @@ from kip848_client.connect.core._model import AssignorVersions, WorkerSettings
 from kip848_client.core.connect import RebalanceReason, WorkerMetadata
 from kip848_client.core.member import HeartbeatIntent, OfferedAssignor
 
-__all__ = ["Offer"]
+__all__ = ["RebalanceReasons"]
 
 
-class Offer:
+class RebalanceReasons:
     """What heartbeats say of assignors. ``publish`` gives a new offer to the member core.
 
     The config offset in the metadata changes with every change of the configuration. It is told
