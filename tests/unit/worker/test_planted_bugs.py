@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kip848_client.connect.core import WorkerSettings, _partitions
-from kip848_client.connect.core._computing import Computing
+from kip848_client.connect.core._computing import Computing, _Questions
 from kip848_client.connect.core._core import WorkerCore
 from kip848_client.connect.core._rebalance_delay import ScheduledRebalance
 from kip848_client.connect.core._rebalance_reasons import RebalanceReasons
@@ -79,20 +79,20 @@ BUGS = {
         (RuntimeError("no"), "assign() raised RuntimeError: no"),
     ),
     "who computes does not read what others know": Bug(
-        Plant(Computing, "compute", "newest > self._configuration.offset", "False"),
+        Plant(_Questions, "compute", "newest > self._configuration.offset", "False"),
         computing.test_who_computes_reads_what_others_know_first,
     ),
     "the assignor gets no memory": Bug(
         Plant(
             Computing,
             "_on_installed",
-            "self._memory, self._tries, self.retry_ms = result.memory, 0, None",
-            "self._tries = 0",
+            "self._worker_questions.memory = result.memory",
+            "pass",
         ),
         computing.test_what_a_killed_worker_ran_waits_for_it_and_then_goes_to_others,
     ),
     "tasks of all generations are the same": Bug(
-        Plant(Computing, "_items", "self._given_of.connectors[connector].generation", "1"),
+        Plant(_Questions, "_items", "self._given_of.connectors[connector].generation", "1"),
         computing.test_a_new_generation_of_tasks_replaces_the_old_one,
     ),
     "connectors themselves get lost among tasks": Bug(
@@ -136,7 +136,7 @@ BUGS = {
         membership.test_a_delay_in_the_same_words_is_a_new_one_for_a_worker_that_was_put_out,
     ),
     "a failed assignor takes what everybody runs": Bug(
-        Plant(Computing, "failed", "error=ASSIGNOR_FAILED", ""),
+        Plant(_Questions, "failed", "error=ASSIGNOR_FAILED", ""),
         computing.test_an_assignor_that_fails_costs_nobody_what_it_runs,
         (RuntimeError("no"), "assign() raised RuntimeError: no"),
     ),

@@ -6,9 +6,11 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.connect.core import ClassicWorkerCore
+from kip848_client.connect.core._classic_heartbeat import ClassicHeartbeat
 from kip848_client.connect.core._classic_items import HeldItems
 from kip848_client.connect.core._classic_leading import Leading
-from kip848_client.connect.core._classic_membership import ClassicMembership
+from kip848_client.connect.core._classic_leave import ClassicLeave
+from kip848_client.connect.core._classic_rounds import Rounds
 from tests.support.planting import Plant, plant
 from tests.unit.worker import test_classic_membership as membership
 from tests.unit.worker import test_classic_random_lives as lives
@@ -18,7 +20,7 @@ from tests.unit.worker.test_planted_bugs import Bug
 CLASSIC_BUGS = {
     "a worker that cannot reach the coordinator goes on": Bug(
         Plant(
-            ClassicMembership,
+            ClassicWorkerCore,
             "_session_ends_ms",
             "self._beat.session_ends_ms if items.assigned or items.wait_to_start else None",
             "None",
@@ -27,7 +29,7 @@ CLASSIC_BUGS = {
     ),
     "what only waits to start does not end the session": Bug(
         Plant(
-            ClassicMembership,
+            ClassicWorkerCore,
             "_session_ends_ms",
             "items.assigned or items.wait_to_start",
             "items.assigned",
@@ -43,36 +45,36 @@ CLASSIC_BUGS = {
         waiting.test_a_classic_worker_that_slept_past_its_session_starts_nothing,
     ),
     "the delay of an old membership goes on": Bug(
-        Plant(ClassicMembership, "_end_round", "self._delay_ends_ms = None", "pass"),
+        Plant(Rounds, "end", "self._delay_ends_ms = None", "pass"),
         membership.test_a_worker_that_is_put_out_forgets_the_delay_of_its_old_membership,
     ),
     "it begins to stop when its session ends": Bug(
         Plant(
-            ClassicMembership,
+            ClassicWorkerCore,
             "_session_ends_ms",
             "self._beat.session_ends_ms",
-            "self._beat.session_ends_ms + self._settings.task_shutdown_graceful_timeout_ms",
+            "self._beat.session_ends_ms + 5_000",
         ),
         membership.test_a_worker_that_is_cut_off_stops_before_its_session_ends,
     ),
     "what was revoked is handed out to nobody": Bug(
-        Plant(ClassicWorkerCore, "_on_synced", "if said.revoked:", "if False:"),
+        Plant(Rounds, "synced", "if said.revoked:", "if False:"),
         membership.test_what_is_revoked_is_stopped_before_others_get_it,
     ),
     "no heartbeats while a round waits": Bug(
         Plant(
-            ClassicMembership,
-            "_may_beat",
-            "self._state in st.HEARTBEATING",
-            "self._state is ClassicState.STABLE",
+            ClassicHeartbeat,
+            "may_be_sent",
+            "member.state in st.HEARTBEATING",
+            "member.state is st.ClassicState.STABLE",
         ),
         membership.test_heartbeats_go_out_while_a_round_waits_and_while_items_stop,
     ),
     "the end of a delay is not noticed": Bug(
         Plant(
-            ClassicWorkerCore,
-            "_on_synced",
-            "self._now + said.delay_ms if said.delay_ms else None",
+            Rounds,
+            "synced",
+            "member.now_ms + said.delay_ms if said.delay_ms else None",
             "None",
         ),
         membership.test_a_worker_that_is_killed_is_waited_for,
@@ -83,9 +85,9 @@ CLASSIC_BUGS = {
     ),
     "items are started without their configuration": Bug(
         Plant(
-            ClassicWorkerCore,
-            "_start",
-            "self._configuration.offset < self._said.config_offset",
+            Rounds,
+            "start",
+            "self.configuration.offset < self.assignment.config_offset",
             "False",
         ),
         membership.test_nothing_starts_before_the_configuration_is_known,
@@ -109,36 +111,39 @@ CLASSIC_BUGS = {
         membership.test_a_leader_that_cannot_know_the_configuration_lets_another_lead,
     ),
     "tasks that are configured anew go on as they were": Bug(
-        Plant(ClassicWorkerCore, "_begin_round", "if outdated:", "if False:"),
+        Plant(Rounds, "begin", "if outdated:", "if False:"),
         membership.test_tasks_that_are_configured_anew_stop_everywhere_before_they_start_again,
     ),
     "an eager group goes on while a round begins": Bug(
         Plant(
-            ClassicWorkerCore,
-            "_begin_round",
-            "not self._protocol.is_incremental and items.runs_something",
+            Rounds,
+            "begin",
+            "not self.protocol.is_incremental and items.runs_something",
             "False",
         ),
         membership.test_an_eager_group_stops_everything_before_each_round,
     ),
     "a group that becomes eager goes on with what it ran": Bug(
-        Plant(
-            ClassicWorkerCore, "_on_joined", "turns_eager and self._items.runs_something", "False"
-        ),
+        Plant(Rounds, "joined", "turns_eager and items.runs_something", "False"),
         membership.test_a_group_that_becomes_eager_stops_what_it_ran,
     ),
     "a worker that was put out keeps its id": Bug(
-        Plant(ClassicMembership, "_fence", "if forget_id:", "if False:"),
+        Plant(ClassicWorkerCore, "_fence", "if forget_id:", "if False:"),
         membership.test_a_member_that_the_coordinator_does_not_know_drops_everything_and_joins_anew,
     ),
     "the id that the coordinator gave is not taken": Bug(
-        Plant(ClassicWorkerCore, "_on_refused", "self._member_id = refused.member_id", "pass"),
+        Plant(
+            ClassicWorkerCore,
+            "_on_round_answer",
+            "self._member.member_id = answer.member_id",
+            "pass",
+        ),
         membership.test_one_worker_runs_everything,
     ),
     "a leave that nobody answers counts as one": Bug(
         Plant(
-            ClassicMembership,
-            "_give_leave_up",
+            ClassicLeave,
+            "give_up",
             'LocalProtocolError("the time for the leave is over")',
             "None",
         ),

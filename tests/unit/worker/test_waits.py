@@ -12,6 +12,7 @@ import pytest
 from kip848_client.config import WorkerConfig
 from kip848_client.connect._assignor_metadata import offered_versions
 from kip848_client.connect._classic_requests import ClassicRequests
+from kip848_client.connect._protocol_selection import classic_settings, connect_settings
 from kip848_client.connect._requests import WorkerRequests
 from kip848_client.connect._worker_driver import WorkerDriver
 from kip848_client.connect.core import Configuration

@@ -15,18 +15,34 @@ driver says so. Whatever it has to stop is stopped before it joins.
 
 A worker that hears nothing of the coordinator for as long as its session stops everything, as on
 the new protocol: an item that runs twice is worse than one that rests.
+
+The core takes events and decides which of its parts act: ``Rounds`` (JoinGroup, SyncGroup and what
+follows from an assignment), ``ClassicHeartbeat``, ``ClassicLeave``, ``HeldItems`` (what runs),
+``Leading``, and the ``CoordinatorLink`` that consumers have, too. ``ClassicMember`` has what the
+parts share.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from kip848_client.connect.core import _classic_messages as ms
 from kip848_client.connect.core import _classic_states as st
-from kip848_client.connect.core._classic_errors import ClassicVerdict, classic_error, judge
-from kip848_client.connect.core._classic_membership import ClassicMembership
+from kip848_client.connect.core._classic_errors import (
+    ClassicVerdict,
+    classic_error,
+    is_at_work,
+    judge,
+)
+from kip848_client.connect.core._classic_heartbeat import ClassicHeartbeat
+from kip848_client.connect.core._classic_items import HeldItems
+from kip848_client.connect.core._classic_leading import Leading
+from kip848_client.connect.core._classic_leave import ClassicLeave
+from kip848_client.connect.core._classic_member import ClassicMember
+from kip848_client.connect.core._classic_model import ClassicWorkerSettings
+from kip848_client.connect.core._classic_rounds import Rounds
 from kip848_client.connect.core._classic_states import ClassicState
-from kip848_client.connect.core._commands import ReadConfiguration
 from kip848_client.connect.core._core import Output
 from kip848_client.connect.core._events import (
     ConfigurationRead,
@@ -36,32 +52,114 @@ from kip848_client.connect.core._events import (
     RebalanceRequested,
     WorkerEvent,
 )
-from kip848_client.connect.core._model import Configuration
-from kip848_client.core.connect import ConnectProtocol, Led, WorkerAssignment, WorkerMetadata
+from kip848_client.connect.core._model import AssignedItem
+from kip848_client.core.connect import ConnectProtocol
 from kip848_client.core.member import (
     CoordinatorFound,
+    CoordinatorLink,
     CoordinatorLookupFailed,
     CoordinatorLost,
     Event,
+    Fenced,
     LeaveRequested,
+    MemberState,
     Report,
     Severity,
     TimerFired,
+    lookup_error,
 )
-from kip848_client.errors import LocalProtocolError, RemoteProtocolError, WireError
+from kip848_client.core.types import Wait
+from kip848_client.errors import Kip848Error, LocalProtocolError, RemoteProtocolError
 
 __all__ = ["ClassicWorkerCore"]
 
 _PASSES_MAX: Final = 50
-_JOIN_GRACE_MS: Final = 5_000
-"""What a JoinGroup gets beyond the rebalance timeout."""
 
 
-class ClassicWorkerCore(ClassicMembership):
+class ClassicWorkerCore:
     """A worker's membership in a classic group, as pure state; driven as ``WorkerCore`` is.
 
     ``jitter`` gets a pause in ms and returns it varied by up to 20 %.
     """
+
+    def __init__(self, settings: ClassicWorkerSettings, jitter: Callable[[int], int]) -> None:
+        self._member = member = ClassicMember(settings, jitter)
+        self._link = CoordinatorLink(settings.of_link(), jitter, member.emit)
+        self._items = HeldItems(member.emit)
+        self._leading = Leading(settings)
+        self._rounds = Rounds(settings, member, self._items, self._leading)
+        self._beat = ClassicHeartbeat(settings, jitter, member)
+        self._leave = ClassicLeave(
+            settings, member, self._link, self._items, self._rounds, self._beat
+        )
+
+    # -- what a driver reads -----------------------------------------------------------------
+
+    @property
+    def closed(self) -> bool:
+        """Whether a final leave has completed: no command will come any more."""
+        return self._leave.closed
+
+    @property
+    def member_id(self) -> str:
+        """The id that the coordinator gave; empty before."""
+        return self._member.member_id
+
+    @property
+    def state(self) -> MemberState:
+        """Where the member is."""
+        return self._member.state.seen_as
+
+    @property
+    def member_epoch(self) -> int | None:
+        """The generation, ``None`` when not in the group."""
+        return self._member.generation if self._member.generation >= 0 else None
+
+    @property
+    def assigned(self) -> tuple[AssignedItem, ...]:
+        """What this worker runs, or is about to stop."""
+        return self._items.assigned
+
+    @property
+    def leader(self) -> str:
+        """The member that computed the newest assignment; empty before the first."""
+        return self._rounds.assignment.leader
+
+    @property
+    def leader_url(self) -> str:
+        """Where to reach it."""
+        return self._rounds.assignment.leader_url
+
+    @property
+    def waits(self) -> Mapping[str, Wait]:
+        """What is waited for: the coordinator. One that holds a JoinGroup or SyncGroup until the
+        other workers have sent theirs does its work."""
+        is_in_round = self._rounds.is_waiting and not self._link.is_in_trouble
+        return {} if is_in_round else self._link.waits()
+
+    def remaining_delay_ms(self, now_ms: int) -> int:
+        """What is left of the delay that the newest assignment announced; 0 for none."""
+        return self._rounds.remaining_delay_ms(now_ms)
+
+    @property
+    def connect_protocol(self) -> ConnectProtocol:
+        """The embedded protocol that the group has agreed on."""
+        return self._rounds.protocol
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When to deliver ``TimerFired`` if nothing happens before; ``None`` for never."""
+        member, link, leave, rounds = self._member, self._link, self._leave, self._rounds
+        times = [leave.deadline_ms, rounds.due_ms]
+        if member.state in st.TALKING:
+            times += [link.next_lookup_ms(), link.report_due_ms()]
+        if link.known and self._beat.may_be_sent():
+            times.append(self._beat.due_ms)
+        if link.known and (rounds.may_join or leave.may_be_sent):
+            times.append(member.not_before_ms)
+        if member.is_in_group:
+            times.append(self._session_ends_ms())
+        return min((time for time in times if time is not None), default=None)
 
     # -- the step ----------------------------------------------------------------------------
 
@@ -72,24 +170,26 @@ class ClassicWorkerCore(ClassicMembership):
         allow or that answers a question which was never asked.
         """
         self._refuse_if_illegal(event)
-        self._now = max(self._now, now_ms)
-        self._out = []
+        member = self._member
+        member.now_ms = max(member.now_ms, now_ms)
+        member.out.clear()
         if not isinstance(event, ms.ClassicAnswer):  # which may show that the session is alive
             self._end_session()
         self._take(event)
         self._settle()
-        return tuple(self._out)
+        return tuple(member.out)
 
     def _refuse_if_illegal(self, event: Event | WorkerEvent) -> None:
+        state = self._member.state
         match event:
-            case JoinRequested() if self.closed or self._state is not ClassicState.UNSUBSCRIBED:
-                raise LocalProtocolError(f"a worker that is {self._state.value} cannot join")
+            case JoinRequested() if self.closed or state is not ClassicState.UNSUBSCRIBED:
+                raise LocalProtocolError(f"a worker that is {state.value} cannot join")
             case LeaveRequested() if self.closed:
                 raise LocalProtocolError("the worker is closed already")
             case CoordinatorFound() | CoordinatorLookupFailed():
                 number, issued = event.lookup, self._link.lookups
             case ms.ClassicAnswer():
-                number, issued = event.attempt, self._attempts
+                number, issued = event.attempt, self._member.attempts
             case ItemsStopped() | ItemsStarted():
                 number, issued = event.plan, self._items.plans
             case (
@@ -110,16 +210,16 @@ class ClassicWorkerCore(ClassicMembership):
     def _take(self, event: Event | WorkerEvent) -> None:
         match event:
             case JoinRequested():
-                self._know(event.configuration)
-                self._join("the worker is ready")
+                self._rounds.know(event.configuration)
+                self._rounds.join("the worker is ready")
             case ConfigurationRead():
-                self._know(event.configuration)
-            case RebalanceRequested() if self._state in st.IN_GROUP:
-                self._want_round(f"reason {event.reason}")
+                self._rounds.know(event.configuration)
+            case RebalanceRequested() if self._member.is_in_group:
+                self._rounds.want(f"reason {event.reason}")
             case ItemsStopped():
                 self._items.stopped(event.plan)
             case LeaveRequested():
-                self._on_leave_requested(event)
+                self._leave.request(event)
             case CoordinatorLost():
                 self._lose_coordinator(event.why)
             case CoordinatorFound() | CoordinatorLookupFailed():
@@ -131,248 +231,210 @@ class ClassicWorkerCore(ClassicMembership):
 
     def _settle(self) -> None:
         """Do what can be done. Each action makes itself impossible, so this ends."""
-        passes = 0
+        passes, member, link = 0, self._member, self._link
         while (
             self._end_session()
             or self._give_up_leading()
-            or self._come_back()
-            or self._end_delay()
+            or self._leave.come_back()
+            or self._rounds.end_delay()
             or self._go_on()
-            or self._give_leave_up()
-            or self._send_leave()
-            or (self._state in st.TALKING and self._link.look_up(self._now))
+            or self._leave.give_up()
+            or self._leave.send()
+            or (member.state in st.TALKING and link.look_up(member.now_ms))
             or self._send_join()
             or self._send_heartbeat()
         ):
             passes += 1
             assert passes < _PASSES_MAX, "the worker does not settle"
-        if self._state in st.TALKING:
-            self._link.report_silence(self._now, self._state.value)
+        if member.state in st.TALKING:
+            link.report_silence(member.now_ms, member.state.value)
 
-    # -- rounds ------------------------------------------------------------------------------
+    # -- what is due -------------------------------------------------------------------------
 
     def _go_on(self) -> bool:
         """What waits for the end of stops; and the next round, if it is due."""
-        state, items = self._state, self._items
-        if items.is_stopping:
+        member = self._member
+        if self._items.is_stopping:
             return False
-        match state:
+        match member.state:
             case ClassicState.RECONCILING:
-                self._move(st.Stopped, "nothing runs that was to be stopped")
-                self._start()
+                member.move(st.Stopped, "nothing runs that was to be stopped")
+                self._rounds.start()
             case ClassicState.PREPARE_LEAVING:
                 self._beat.drop()
-                self._move(st.CallbacksDone, "nothing runs any more")
+                member.move(st.CallbacksDone, "nothing runs any more")
             case ClassicState.FENCED:
-                self._join("everything was dropped")
+                self._rounds.join("everything was dropped")
             case ClassicState.STABLE:
-                return self._begin_round()
+                return self._rounds.begin()
             case _:
                 return False
         return True
-
-    def _begin_round(self) -> bool:
-        items = self._items
-        outdated = items.outdated(self._configuration)
-        if outdated:
-            self._want_round("tasks were configured anew")
-            self._move(st.Revokes, "tasks were configured anew")
-            items.stop(outdated)
-            return True
-        if not self._wants_round or self._now < self._not_before_ms:
-            return False
-        if not self._protocol.is_incremental and items.runs_something:
-            self._move(st.Revokes, "on the eager protocol everything stops before a round")
-            items.stop_all()
-        else:
-            self._join(self._wants_round)
-        return True
-
-    def _send_join(self) -> bool:
-        if self._state is not ClassicState.JOINING or not self._may_ask():
-            return False
-        if not self._link.known or self._now < self._not_before_ms:
-            return False
-        settings = self._settings
-        self._ask(
-            ms.SendJoin(
-                self._number(),
-                settings.rebalance_timeout_ms + _JOIN_GRACE_MS,
-                self._member_id,
-                settings.session_timeout_ms,
-                settings.rebalance_timeout_ms,
-                self._offered(),
-                self._wants_round or "the worker joins",
-            )
-        )
-        self._wants_round = ""
-        return True
-
-    def _offered(self) -> tuple[tuple[str, bytes], ...]:
-        url, offset, runs = self._settings.url, self._configuration.offset, self._items.reported
-        return tuple(
-            (each.group_protocol, WorkerMetadata(url, offset, runs, each).encode())
-            for each in self._settings.connect_protocol.offered
-        )
-
-    def _on_joined(self, joined: ms.Joined) -> None:
-        try:
-            protocol = ConnectProtocol.of_group_protocol(joined.protocol)
-        except ValueError as err:
-            self._fail(RemoteProtocolError(f"JoinGroup: {err}"))
-            return
-        self._member_id, self._generation = joined.member_id, joined.generation
-        self._beat.joined(self._now)
-        self._move(st.MembersKnown, f"generation {joined.generation}")
-        turns_eager = self._protocol.is_incremental and not protocol.is_incremental
-        self._protocol = protocol
-        if turns_eager and self._items.runs_something:
-            self._want_round("the group has become eager")
-            self._move(st.Revokes, "the group has become eager: everything stops before a round")
-            self._items.stop_all()
-        elif joined.leader != joined.member_id:
-            self._leading.follow()
-            self._sync(joined, None)
-        else:
-            led = self._leading.compute(self._now, joined, self._configuration, self._completed)
-            if led is None:
-                self._emit(ReadConfiguration(self._leading.wanted_offset))
-            else:
-                self._sync(joined, led)
-
-    def _sync(self, joined: ms.Joined, led: Led | None) -> None:
-        if led is not None:
-            for error in self._leading.complaints(led):
-                self._emit(Report(error, Severity.NOTICE))
-        self._ask(
-            ms.SendSync(
-                self._number(),
-                self._settings.rebalance_timeout_ms + _JOIN_GRACE_MS,
-                joined.member_id,
-                joined.generation,
-                joined.protocol,
-                {} if led is None else led.assignments,
-            )
-        )
-
-    def _on_synced(self, raw: bytes) -> None:
-        self._beat.live(self._asked_ms)
-        try:
-            said = WorkerAssignment.decode(raw)
-        except WireError as err:
-            self._emit(Report(err, Severity.NOTICE))
-            self._again(f"the assignment cannot be read: {err}")
-            return
-        self._said, self._completed = said, self._generation
-        if said.error:
-            if said.config_offset > self._configuration.offset:
-                self._emit(ReadConfiguration(said.config_offset))
-            self._again(f"the leader could not assign (error {said.error})")
-            return
-        self._failures = 0
-        self._delay_ends_ms = self._now + said.delay_ms if said.delay_ms else None
-        self._move(st.Assigned, f"assigned in generation {self._generation}")
-        if said.revoked:
-            self._want_round("what was revoked here is to be assigned anew")
-        self._items.take(said, incremental=self._protocol.is_incremental)
-
-    def _start(self) -> None:
-        """Start what was assigned, once the configuration is known that it was assigned from."""
-        if not self._items.wait_to_start or self._items.is_stopping:
-            return
-        if self._wants_round and not self._protocol.is_incremental:
-            return  # it would be stopped at once
-        if self._configuration.offset < self._said.config_offset:
-            self._emit(ReadConfiguration(self._said.config_offset))
-        else:
-            self._items.start(self._configuration)
-
-    def _end_delay(self) -> bool:
-        if self._state is not ClassicState.STABLE or self._delay_ends_ms is None:
-            return False
-        if self._now < self._delay_ends_ms:
-            return False
-        self._delay_ends_ms = None
-        self._want_round("the scheduled delay is over")
-        return True
-
-    # -- the configuration -------------------------------------------------------------------
-
-    def _know(self, configuration: Configuration) -> None:
-        if configuration.offset < self._configuration.offset:
-            return
-        self._configuration = configuration
-        if self._state is ClassicState.SYNCING:
-            ready = self._leading.go_on(self._now, configuration, self._completed)
-            if ready is not None:
-                self._sync(*ready)
-        if self._state in (ClassicState.STABLE, ClassicState.JOINING, ClassicState.SYNCING):
-            self._start()
 
     def _give_up_leading(self) -> bool:
         """The group waits for a leader that does not know what others know: leave, and let one of
         them lead."""
         due_ms = self._leading.gives_up_ms
-        if self._state is not ClassicState.SYNCING or due_ms is None or self._now < due_ms:
+        is_due = due_ms is not None and self._member.now_ms >= due_ms
+        if self._member.state is not ClassicState.SYNCING or not is_due:
             return False
         self._leave.give_up_leading(self._leading.wanted_offset)
-        self._prepare_leave("it leads, and does not know the configuration that others know")
         return True
 
-    def _come_back(self) -> bool:
-        back = self._state is ClassicState.STALE and self._leave.is_back(
-            self._now, self._configuration.offset
-        )
-        if not back or self._items.is_stopping:
+    def _send_join(self) -> bool:
+        may_join = self._rounds.may_join and self._link.known and not self._member.is_pausing
+        if may_join:
+            self._rounds.send_join()
+        return may_join
+
+    def _send_heartbeat(self) -> bool:
+        now_ms, beat = self._member.now_ms, self._beat
+        if not self._link.known or not beat.may_be_sent() or now_ms < beat.due_ms:
             return False
-        self._leave.back_ms = None
-        self._join("it knows the configuration, or has waited long enough")
+        self._link.asked(now_ms)
+        beat.send()
         return True
 
     # -- answers -----------------------------------------------------------------------------
 
     def _on_answer(self, answer: ms.ClassicAnswer) -> None:
-        number, asking, leave = answer.attempt, self._asking, self._leave.open
-        if asking is not None and number == asking.attempt:
-            self._asking = None
-            self._on_waited(answer)
-        elif self._beat.open is not None and number == self._beat.open.attempt:
-            self._on_heartbeat(answer)
-        elif leave is not None and number == leave.attempt:
-            self._leave.open = None
-            self._on_leave_answer(answer)
+        number = answer.attempt
+        if self._rounds.take_answer(number):
+            self._hear(answer)
+            if not self._ends_membership(answer):
+                self._on_round_answer(answer)
+        elif self._beat.take_answer(number):
+            self._hear(answer)
+            if not self._ends_membership(answer):
+                self._on_heartbeat(answer)
+        elif self._leave.take_answer(number):
+            self._hear(answer)
+            self._leave.answered(answer)
 
-    def _on_waited(self, answer: ms.ClassicAnswer) -> None:
-        self._hear(answer)
+    def _hear(self, answer: ms.ClassicAnswer) -> None:
+        """A coordinator that does its work has answered; else it goes on owing an answer."""
         match answer:
-            case ms.Joined() if self._state is ClassicState.JOINING:
-                self._link.heard(self._now)
-                self._on_joined(answer)
-            case ms.Synced() if self._state is ClassicState.SYNCING:
-                self._link.heard(self._now)
-                self._on_synced(answer.assignment)
+            case ms.RequestRefused() if is_at_work(answer.code):
+                self._link.heard(self._member.now_ms)
             case ms.RequestRefused():
-                self._on_refused(answer)
+                self._link.failed(str(classic_error(answer.api, answer.code)))
+            case ms.RequestLost():
+                self._link.failed(answer.why)
+            case _:
+                pass
+
+    def _ends_membership(self, answer: ms.ClassicAnswer) -> bool:
+        """Whether this answer to a round's request or to a heartbeat fails or fences the worker."""
+        match answer:
             case ms.RequestFailed():
                 self._fail(answer.error)
+            case ms.RequestRefused() if judge(answer.code) is ClassicVerdict.FENCE:
+                self._fence(classic_error(answer.api, answer.code).name, forget_id=True)
+            case ms.RequestRefused() if judge(answer.code) is ClassicVerdict.FATAL:
+                self._fail(classic_error(answer.api, answer.code))
+            case _:
+                return False
+        return True
+
+    def _on_round_answer(self, answer: ms.ClassicAnswer) -> None:
+        state, now_ms, rounds = self._member.state, self._member.now_ms, self._rounds
+        match answer:
+            case ms.Joined() if state is ClassicState.JOINING:
+                self._link.heard(now_ms)
+                try:
+                    protocol = ConnectProtocol.of_group_protocol(answer.protocol)
+                except ValueError as err:
+                    self._fail(RemoteProtocolError(f"JoinGroup: {err}"))
+                    return
+                self._beat.joined()
+                rounds.joined(answer, protocol)
+            case ms.Synced() if state is ClassicState.SYNCING:
+                self._link.heard(now_ms)
+                self._beat.live(rounds.asked_ms)
+                rounds.synced(answer.assignment)
+            case ms.RequestRefused():
+                name = classic_error(answer.api, answer.code).name
+                match judge(answer.code):
+                    case ClassicVerdict.TAKE_ID if answer.member_id:
+                        self._member.member_id = answer.member_id
+                    case ClassicVerdict.REDISCOVER:
+                        self._lose_coordinator(name)
+                    case verdict:
+                        rounds.refused(name, rejoins=verdict is ClassicVerdict.REJOIN)
             case _:
                 self._lose_coordinator("the group's round was not answered")
 
-    def _on_refused(self, refused: ms.RequestRefused) -> None:
-        error = classic_error(refused.api, refused.code)
-        match judge(refused.code):
-            case ClassicVerdict.TAKE_ID if refused.member_id:
-                self._member_id = refused.member_id
-            case ClassicVerdict.FENCE:
-                self._fence(error.name, forget_id=True)
-            case ClassicVerdict.FATAL:
-                self._fail(error)
-            case ClassicVerdict.REDISCOVER:
-                self._lose_coordinator(error.name)
-            case ClassicVerdict.REJOIN if self._state is ClassicState.SYNCING:
-                self._want_round(error.name)
-                self._join(error.name)
-            case _ if self._state is ClassicState.SYNCING:
-                self._again(error.name)
+    def _on_heartbeat(self, answer: ms.ClassicAnswer) -> None:
+        match answer:
+            case ms.HeartbeatTaken():
+                self._link.heard(self._member.now_ms)
+                self._beat.taken()
+            case ms.RequestRefused() if judge(answer.code) is ClassicVerdict.REJOIN:
+                name = classic_error(answer.api, answer.code).name
+                begins = name == "REBALANCE_IN_PROGRESS"
+                if begins:
+                    self._beat.taken()
+                self._rounds.is_another(name, begins=begins)
+            case ms.RequestRefused():
+                self._beat.failed()
+                if judge(answer.code) is ClassicVerdict.REDISCOVER:
+                    self._lose_coordinator(classic_error(answer.api, answer.code).name)
             case _:
-                self._pause()
+                self._beat.failed()
+                self._lose_coordinator("a heartbeat was not answered")
+
+    # -- the coordinator ---------------------------------------------------------------------
+
+    def _on_lookup(self, event: CoordinatorFound | CoordinatorLookupFailed) -> None:
+        if not self._link.answered(self._member.now_ms, event):
+            return
+        error = lookup_error(event)
+        if error is not None:
+            self._member.emit(Report(error, Severity.NOTICE))
+
+    def _lose_coordinator(self, why: str) -> None:
+        """It moved or cannot be reached."""
+        self._link.lost(why)
+        self._beat.drop()
+        self._rounds.lost_coordinator(why)
+
+    def _session_ends_ms(self) -> int | None:
+        """``None`` while this worker neither runs an item nor waits to start one."""
+        items = self._items
+        return self._beat.session_ends_ms if items.assigned or items.wait_to_start else None
+
+    def _end_session(self) -> bool:
+        """Others may have what runs here by now, and nobody can tell us."""
+        ends_ms = self._session_ends_ms()
+        is_due = ends_ms is not None and self._member.now_ms >= ends_ms
+        over = self._member.is_in_group and is_due
+        if over:
+            self._link.lost("the coordinator was silent for the length of a session")
+            self._fence("the end of the session", forget_id=False)
+        return over
+
+    # -- out of the group --------------------------------------------------------------------
+
+    def _fence(self, cause: str, *, forget_id: bool) -> None:
+        member = self._member
+        member.emit(Fenced(cause, max(member.generation, 0)))
+        self._end_membership()
+        if forget_id:
+            member.member_id = ""
+        if member.state is ClassicState.PREPARE_LEAVING:
+            self._leave.end(None)  # it is out; what is being stopped comes to its end
+            return
+        member.pause()
+        member.move(st.PutOut, f"fenced by {cause}")
+        self._items.stop_all(lost=True, last=True)
+
+    def _end_membership(self) -> None:
+        self._rounds.end_membership()
+        self._beat.drop()
+
+    def _fail(self, error: Kip848Error) -> None:
+        self._member.emit(Report(error, Severity.FATAL))
+        self._end_membership()
+        self._member.move(st.Failed, str(error))
+        self._items.stop_all(lost=True, last=True)
+        self._leave.complete(error)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from kip848_client.connect.core import _classic_states as st
+from kip848_client.connect.core._classic_member import ClassicMember
 from kip848_client.connect.core._classic_messages import SendClassicHeartbeat
 from kip848_client.connect.core._classic_model import ClassicWorkerSettings
-from kip848_client.core.backoff import backoff_ms
+from kip848_client.core.backoff import Jitter
 
 __all__ = ["ClassicHeartbeat"]
 
@@ -14,14 +14,22 @@ __all__ = ["ClassicHeartbeat"]
 class ClassicHeartbeat:
     """When the next one is due; which one is open."""
 
-    def __init__(self, settings: ClassicWorkerSettings, jitter: Callable[[int], int]) -> None:
+    def __init__(
+        self, settings: ClassicWorkerSettings, jitter: Jitter, member: ClassicMember
+    ) -> None:
         self._settings = settings
-        self._jitter = jitter
+        self._member = member
+        self._backoff = settings.backoff(jitter)
         self._sent_ms = 0
         self._alive_ms = 0
-        self._failures = 0
-        self.open: SendClassicHeartbeat | None = None
+        self._open: SendClassicHeartbeat | None = None
         self.due_ms = 0
+
+    def may_be_sent(self) -> bool:
+        """Whether one can be sent as soon as it is due."""
+        member = self._member
+        is_member = member.generation >= 0 and member.state in st.HEARTBEATING
+        return is_member and self._open is None
 
     @property
     def session_ends_ms(self) -> int:
@@ -29,41 +37,41 @@ class ClassicHeartbeat:
         from when the newest request was *sent* that was taken for a sign of life."""
         return self._alive_ms + self._settings.stop_after_ms
 
-    def joined(self, now_ms: int) -> None:
+    def joined(self) -> None:
         """There is a new generation."""
-        self.due_ms = now_ms + self._settings.heartbeat_interval_ms
+        self.due_ms = self._member.now_ms + self._settings.heartbeat_interval_ms
 
-    def send(
-        self, now_ms: int, attempt: int, member_id: str, generation: int
-    ) -> SendClassicHeartbeat:
-        """The next one, which is open from now on."""
-        settings = self._settings
+    def send(self) -> None:
+        """Send the next one, which is open from now on."""
+        settings, member = self._settings, self._member
         timeout_ms = min(settings.request_timeout_ms, max(settings.session_timeout_ms // 2, 1))
-        self._sent_ms = now_ms
-        self.open = SendClassicHeartbeat(attempt, timeout_ms, member_id, generation)
-        return self.open
+        self._sent_ms = member.now_ms
+        self._open = SendClassicHeartbeat(
+            member.number(), timeout_ms, member.member_id, member.generation
+        )
+        member.emit(self._open)
 
     def drop(self) -> None:
         """The answer to the open one is not wanted any more."""
-        self.open = None
+        self._open = None
 
-    def answered(self) -> None:
-        """The open one was answered, somehow."""
-        self.open = None
+    def take_answer(self, attempt: int) -> bool:
+        """Whether an answer of this number is that of the open one; then it is open no longer."""
+        if self._open is None or attempt != self._open.attempt:
+            return False
+        self._open = None
         self.due_ms = self._sent_ms + self._settings.heartbeat_interval_ms
+        return True
 
     def taken(self) -> None:
         """It was taken for a sign of life."""
-        self._failures = 0
+        self._backoff.reset()
         self.live(self._sent_ms)
 
     def live(self, sent_ms: int) -> None:
         """A request that was sent then was taken for a sign of life."""
         self._alive_ms = max(self._alive_ms, sent_ms)
 
-    def failed(self, now_ms: int) -> None:
+    def failed(self) -> None:
         """It came to nothing: another one soon, after a pause that grows."""
-        settings = self._settings
-        first, cap = settings.retry_backoff_ms, settings.retry_backoff_max_ms
-        self.due_ms = now_ms + backoff_ms(self._failures, first, cap, self._jitter)
-        self._failures += 1
+        self.due_ms = self._member.now_ms + self._backoff.next_ms()

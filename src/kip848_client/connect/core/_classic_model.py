@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kip848_client.core.backoff import Backoff, Jitter
 from kip848_client.core.connect import ConnectProtocol
 from kip848_client.core.member import MemberSettings
 
@@ -49,6 +50,10 @@ class ClassicWorkerSettings:
         """How long after the last sign of life of the coordinator the worker stops everything."""
         left_ms = self.session_timeout_ms - self.task_shutdown_graceful_timeout_ms
         return max(left_ms, self.session_timeout_ms // 2)
+
+    def backoff(self, jitter: Jitter) -> Backoff:
+        """The pauses between failed requests."""
+        return Backoff(self.retry_backoff_ms, self.retry_backoff_max_ms, jitter)
 
     def of_link(self) -> MemberSettings:
         """What the link to the coordinator needs."""

@@ -69,110 +69,39 @@ class _Held:
     until_ms: int
 
 
-class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
-    """The round of this worker, if it has one.
-
-    ``remaining_delay_ms`` tells what is left of the delay that the last assignment announced;
-    ``suspect_coordinator``: a request showed that it moved, or cannot be reached.
-    """
+class _Questions:
+    """The questions of a round, as commands; what the assignor gets, and what it keeps. ``emit``
+    takes the commands."""
 
     def __init__(
         self,
         settings: WorkerSettings,
         member_id: MemberId,
-        backoff_ms: Callable[[int], int],
         emit: Callable[[WorkerCommand | Report], None],
-        *,
         suspect_coordinator: Callable[[str], None],
         remaining_delay_ms: Callable[[int], int],
     ) -> None:
-        self._numbers = 0
-        rounds = ComputingSettings(
-            rebalance_timeout_ms=settings.rebalance_timeout_ms,
-            assignor_timeout_ms=settings.rebalance_timeout_ms,
-            request_timeout_ms=settings.request_timeout_ms,
-            timeout_setting="rebalance.timeout.ms",
-        )
-        super().__init__(rounds, self._next, backoff_ms, self)
         self._worker = settings
         self._member_id = member_id
         self._emit = emit
         self.suspect_coordinator = suspect_coordinator
         self._remaining_delay_ms = remaining_delay_ms
-        self._now = 0
+        self.now_ms = 0
+        self.memory: object = None
+        """Of the assignor, from one computation to the next."""
         self._configuration = Configuration()
         self._held: _Held | None = None
         self._given = WorkerGroup(0, {}, {})
         """The group that the assignor was given."""
         self._given_of = self._configuration
         """What was configured then: a target is of that, whatever is read meanwhile."""
-        self._memory: object = None
-        self._tries = 0
-        self.retry_ms: int | None = None
-        """When to ask for another try, because the assignor has failed."""
 
-    def _next(self) -> int:
-        self._numbers += 1
-        return self._numbers
-
-    # -- what happens ------------------------------------------------------------------------
-
-    def answered(self, now_ms: int, answer: Answer) -> None:
-        """The driver answered a question; one that is not open any more does not count."""
-        self._now = now_ms
-        match answer:
-            case ComputingLost():
-                self.lost(now_ms, answer.number, answer.why)
-            case ComputingImpossible():
-                self.impossible(now_ms, answer.number, answer.error)
-            case TargetComputed():
-                self.computed(now_ms, answer.number, answer.returned, answer.failure)
-            case WorkersPrepared(group=PreparedWorkers() as group):
-                self.prepared(now_ms, answer.number, group)
-            case TargetInstalled(refusal=None):
-                self._on_installed(now_ms, answer.number)
-            case WorkersPrepared() | TargetInstalled():
-                if answer.refusal is not None:
-                    self.refused(now_ms, answer.number, answer.refusal)
-
-    def know(self, now_ms: int, configuration: Configuration) -> None:
-        """The worker has read this configuration."""
-        self._now = now_ms
+    def know(self, configuration: Configuration) -> None:
+        """The worker has read this configuration: go on with what waits for it."""
         self._configuration = configuration
         held, self._held = self._held, None
         if held is not None:
-            self.compute(held.number, held.group, held.until_ms - now_ms)
-
-    def another_computed(self) -> None:
-        """Another worker computed the newest assignment, so the memory of our assignor is
-        outdated."""
-        self._memory = None
-
-    def put_out(self) -> None:
-        """This worker is out of the group, and others may compute meanwhile. When it comes back, a
-        new assignment is computed in any case."""
-        self.another_computed()
-        self._tries, self.retry_ms = 0, None
-
-    def take_retry(self, now_ms: int) -> bool:
-        """Whether to ask for another try now; true once."""
-        if self.retry_ms is None or now_ms < self.retry_ms:
-            return False
-        self.retry_ms = None
-        return True
-
-    def _on_installed(self, now_ms: int, number: int) -> None:
-        result = self.installed(now_ms, number)
-        if result is None:
-            return
-        if result.error:
-            pause_ms = min(RETRY_MS << min(self._tries, 16), RETRY_MAX_MS)
-            self.retry_ms = now_ms + pause_ms
-            self._tries += 1
-        else:
-            self._memory, self._tries, self.retry_ms = result.memory, 0, None
-
-    # -- the questions of a round ------------------------------------------------------------
+            self.compute(held.number, held.group, held.until_ms - self.now_ms)
 
     def prepare(self, number: int, member_epoch: int, timeout_ms: int) -> None:
         """See ``Questions``."""
@@ -184,7 +113,7 @@ class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
         known = [each.config_offset for each in group.workers.values()]
         newest = max((offset for offset in known if offset is not None), default=-1)
         if newest > self._configuration.offset:
-            self._held = _Held(number, group, self._now + timeout_ms)
+            self._held = _Held(number, group, self.now_ms + timeout_ms)
             self._emit(ReadConfiguration(newest))
             return
         self._given_of = self._configuration
@@ -194,12 +123,12 @@ class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
             connectors={
                 name: tasks.count for name, tasks in self._configuration.connectors.items()
             },
-            now_ms=self._now,
+            now_ms=self.now_ms,
             deferred=group.deferred,
-            remaining_delay_ms=self._remaining_delay_ms(self._now),
+            remaining_delay_ms=self._remaining_delay_ms(self.now_ms),
             scheduled_rebalance_max_delay_ms=self._worker.scheduled_rebalance_max_delay_ms,
         )
-        question = ComputeTarget(number, group.assignor, self._given, self._memory, timeout_ms)
+        question = ComputeTarget(number, group.assignor, self._given, self.memory, timeout_ms)
         self._emit(question)
 
     def abandon(self, number: int) -> None:
@@ -246,8 +175,6 @@ class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
         """See ``Questions``."""
         self._emit(Report(error, Severity.NOTICE))
 
-    # -- parts -------------------------------------------------------------------------------
-
     def _row(
         self, member_id: str, worker: GroupWorker, items: Items, target: TargetAssignment
     ) -> WorkerRow:
@@ -272,3 +199,95 @@ class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
             assert task != ITSELF, "a connector among tasks"
             found.append(AssignedItem(connector, task, generation))
         return tuple(found)
+
+
+class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
+    """The round of this worker, if it has one.
+
+    ``remaining_delay_ms`` tells what is left of the delay that the last assignment announced;
+    ``suspect_coordinator``: a request showed that it moved, or cannot be reached.
+    """
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        member_id: MemberId,
+        backoff_ms: Callable[[int], int],
+        emit: Callable[[WorkerCommand | Report], None],
+        *,
+        suspect_coordinator: Callable[[str], None],
+        remaining_delay_ms: Callable[[int], int],
+    ) -> None:
+        self._numbers = 0
+        rounds = ComputingSettings(
+            rebalance_timeout_ms=settings.rebalance_timeout_ms,
+            assignor_timeout_ms=settings.rebalance_timeout_ms,
+            request_timeout_ms=settings.request_timeout_ms,
+            timeout_setting="rebalance.timeout.ms",
+        )
+        self._worker_questions = _Questions(
+            settings, member_id, emit, suspect_coordinator, remaining_delay_ms
+        )
+        super().__init__(rounds, self._next, backoff_ms, self._worker_questions)
+        self._tries = 0
+        self.retry_ms: int | None = None
+        """When to ask for another try, because the assignor has failed."""
+
+    def _next(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+    # -- what happens ------------------------------------------------------------------------
+
+    def answered(self, now_ms: int, answer: Answer) -> None:
+        """The driver answered a question; one that is not open any more does not count."""
+        self._worker_questions.now_ms = now_ms
+        match answer:
+            case ComputingLost():
+                self.lost(now_ms, answer.number, answer.why)
+            case ComputingImpossible():
+                self.impossible(now_ms, answer.number, answer.error)
+            case TargetComputed():
+                self.computed(now_ms, answer.number, answer.returned, answer.failure)
+            case WorkersPrepared(group=PreparedWorkers() as group):
+                self.prepared(now_ms, answer.number, group)
+            case TargetInstalled(refusal=None):
+                self._on_installed(now_ms, answer.number)
+            case WorkersPrepared() | TargetInstalled():
+                if answer.refusal is not None:
+                    self.refused(now_ms, answer.number, answer.refusal)
+
+    def know(self, now_ms: int, configuration: Configuration) -> None:
+        """The worker has read this configuration."""
+        self._worker_questions.now_ms = now_ms
+        self._worker_questions.know(configuration)
+
+    def another_computed(self) -> None:
+        """Another worker computed the newest assignment, so the memory of our assignor is
+        outdated."""
+        self._worker_questions.memory = None
+
+    def put_out(self) -> None:
+        """This worker is out of the group, and others may compute meanwhile. When it comes back, a
+        new assignment is computed in any case."""
+        self.another_computed()
+        self._tries, self.retry_ms = 0, None
+
+    def take_retry(self, now_ms: int) -> bool:
+        """Whether to ask for another try now; true once."""
+        if self.retry_ms is None or now_ms < self.retry_ms:
+            return False
+        self.retry_ms = None
+        return True
+
+    def _on_installed(self, now_ms: int, number: int) -> None:
+        result = self.installed(now_ms, number)
+        if result is None:
+            return
+        if result.error:
+            pause_ms = min(RETRY_MS << min(self._tries, 16), RETRY_MAX_MS)
+            self.retry_ms = now_ms + pause_ms
+            self._tries += 1
+        else:
+            self._worker_questions.memory = result.memory
+            self._tries, self.retry_ms = 0, None

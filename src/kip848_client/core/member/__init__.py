@@ -68,6 +68,7 @@ from kip848_client.core.member._commands import (
     SendHeartbeat,
     StartPartitions,
 )
+from kip848_client.core.member._coordinator import CoordinatorLink
 from kip848_client.core.member._core import MemberCore
 from kip848_client.core.member._events import (
     AssignorsOffered,
@@ -106,7 +107,7 @@ from kip848_client.core.member._model import (
     Severity,
     group_by_topic,
 )
-from kip848_client.core.member._policy import is_chosen_by_error
+from kip848_client.core.member._policy import is_chosen_by_error, lookup_error
 from kip848_client.core.member._settling import EXTRA_HEARTBEATS_MAX, EXTRA_INTERVALS
 from kip848_client.core.member._states import TRANSITIONS, MemberState
 
@@ -123,6 +124,7 @@ __all__ = [
     "AssignorsOffered",
     "Command",
     "CoordinatorFound",
+    "CoordinatorLink",
     "CoordinatorLookupFailed",
     "CoordinatorLost",
     "CoordinatorRecovered",
@@ -170,4 +172,5 @@ __all__ = [
     "TopicsResolved",
     "group_by_topic",
     "is_chosen_by_error",
+    "lookup_error",
 ]

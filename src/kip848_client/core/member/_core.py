@@ -42,7 +42,7 @@ from kip848_client.core.member._model import (
     sanitise,
 )
 from kip848_client.core.member._names import NameLookup
-from kip848_client.core.member._policy import CHOSEN, Verdict, error_of, judge, to_tell
+from kip848_client.core.member._policy import CHOSEN, Verdict, error_of, judge, lookup_error
 from kip848_client.core.member._reports import ErrorReports
 from kip848_client.core.member._snapshot import take_snapshot
 from kip848_client.core.member._standing import Standing
@@ -579,7 +579,7 @@ class MemberCore:
         if not self._link.answered(self._now, event):
             self._stale_answers += 1
             return
-        error = to_tell(event.error) if isinstance(event, ev.CoordinatorLookupFailed) else None
+        error = lookup_error(event)
         if error is not None and self.state in st.HEARTBEATING:
             self._reports.tell(self._now, "lookup", error, self._clock.interval_ms)
 

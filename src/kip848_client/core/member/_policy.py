@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
+from kip848_client.core.member._events import CoordinatorFound, CoordinatorLookupFailed
 from kip848_client.core.member._model import AssignorNews, HeartbeatRefused
 from kip848_client.error_codes import ErrorCode, passes_in_lookup
 from kip848_client.errors import BrokerError, Kip848Error, broker_error
@@ -28,7 +29,7 @@ __all__ = [
     "is_chosen_by_error",
     "judge",
     "judge_lookup",
-    "to_tell",
+    "lookup_error",
 ]
 
 CHOSEN: Final = AssignorNews(should_compute=True)
@@ -152,8 +153,9 @@ def judge_lookup(code: int) -> Verdict:
     return Verdict.RETRY if passes_in_lookup(code) else Verdict.SURFACE
 
 
-def to_tell(error: Kip848Error | None) -> Kip848Error | None:
-    """What the user hears of a look-up that failed with ``error``; ``None`` for nothing."""
+def lookup_error(event: CoordinatorFound | CoordinatorLookupFailed) -> Kip848Error | None:
+    """The error of a failed look-up that the user gets; ``None`` for one that a retry may fix."""
+    error = event.error if isinstance(event, CoordinatorLookupFailed) else None
     if isinstance(error, BrokerError) and judge_lookup(error.code) is Verdict.RETRY:
         return None
     return error
