@@ -73,6 +73,8 @@ def _wait_and(call: Any) -> None:
 
 
 if __name__ == "__main__":
+    # a shell that runs the tests in the background has SIGINT ignored, also in its children
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         asyncio.run(main(*sys.argv[1:]))
     except KeyboardInterrupt:
