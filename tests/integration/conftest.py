@@ -21,6 +21,7 @@ from tests.support.real_kafka import FAST_CONFIGS, RealKafka
 __all__ = ["cluster", "pytest_generate_tests", "running_mock"]
 
 MOCK_PROFILES = ("4.0", "4.4")
+_OLDER = pytest.mark.everything("the newest profile is for every run")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -30,7 +31,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         pytest.param(f"kafka-{version}", marks=pytest.mark.real_kafka)
         for version in chosen_versions(metafunc.config)
     ]
-    mock = [f"mock-{profile}" for profile in MOCK_PROFILES]
+    *older, newest = (f"mock-{profile}" for profile in MOCK_PROFILES)
+    mock = [*(pytest.param(each, marks=_OLDER) for each in older), newest]
     metafunc.parametrize("cluster", [*mock, *real], indirect=True)
 
 

@@ -44,6 +44,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.everything("it writes and reads each codec in three ways")
 def test_every_codec_is_written_and_read() -> None:
     run = subprocess.run(
         [sys.executable, "-c", _PROGRAM, *_CODECS],

@@ -12,6 +12,7 @@ from kip848_client.cli._children import Child
 from kip848_client.cli.connect import _run
 
 
+@pytest.mark.everything("`kip848 demo` is played in every run")
 def test_the_story_told_in_a_hurry(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -71,7 +71,6 @@ def _play(
     assert not [each for each in open_transactions(kafka.bootstrap) if each.startswith(name)]
 
 
-@pytest.mark.smoke
 def test_each_row_is_there_once(
     real_kafka: RealKafka, monkeypatch: pytest.MonkeyPatch, unique: Callable[[str], str]
 ) -> None:

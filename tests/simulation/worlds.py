@@ -1,6 +1,6 @@
 """The fixed seeds, in chunks, and whether a world holds.
 
-Every run plays the first 10 (``CHUNKS``), ``--everything`` 110 more (``MORE_CHUNKS``), and
+Every run plays the first 5 (``CHUNKS``), ``--everything`` 115 more (``MORE_CHUNKS``), and
 ``python -m tests.long`` thousands.
 """
 
@@ -12,9 +12,9 @@ from mock_coordinator.sim import Failure, Options, draw_options, simulate
 
 __all__ = ["CHUNKS", "MORE_CHUNKS", "failure_of", "first_failure", "seeds_of_chunk"]
 
-SEEDS: Final = 10
-MORE_SEEDS: Final = 110
-CHUNK: Final = 10
+SEEDS: Final = 5
+MORE_SEEDS: Final = 115
+CHUNK: Final = 5
 CHUNKS: Final = range(SEEDS // CHUNK)
 MORE_CHUNKS: Final = range(len(CHUNKS), (SEEDS + MORE_SEEDS) // CHUNK)
 

@@ -63,9 +63,7 @@ def _has_committed(times: int) -> Callable[[MockBroker], bool]:
 
 
 @pytest.mark.foreign
-@pytest.mark.parametrize(
-    "ownership", [pytest.param("shared", marks=pytest.mark.smoke), "exclusive"]
-)
+@pytest.mark.parametrize("ownership", ["shared", "exclusive"])
 def test_a_query_reads_all_and_its_group_has_no_lag(
     spark: SparkSession, mock_broker: BrokerThread, tmp_path: Path, ownership: str
 ) -> None:
