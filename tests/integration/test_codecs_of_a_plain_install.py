@@ -7,6 +7,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 _ROOT = Path(__file__).parents[2]
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _PROGRAM = """
