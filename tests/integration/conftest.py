@@ -1,7 +1,8 @@
 """The fixture ``cluster``: one test, every broker.
 
-A test that takes it runs against the bundled broker in this process and against each Kafka release
-of ``--kafka-versions``; the latter carry the mark ``real_kafka`` and skip where Kafka cannot run.
+A test that takes it runs against the bundled broker in this process and against the Kafka releases
+of ``--kafka-versions``, or the oldest and the newest. Those carry the mark ``real_kafka`` and skip
+where Kafka cannot run.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pytest_asyncio
 
 from mock_coordinator import MockBroker
 from tests.integration.cluster import Cluster
-from tests.support.pytest_kafka import chosen_versions, skip_without_kafka
+from tests.support.pytest_kafka import oldest_and_newest, skip_without_kafka
 from tests.support.real_kafka import FAST_CONFIGS, RealKafka
 
 __all__ = ["cluster", "pytest_generate_tests", "running_mock"]
@@ -29,7 +30,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     real = [
         pytest.param(f"kafka-{version}", marks=pytest.mark.real_kafka)
-        for version in chosen_versions(metafunc.config)
+        for version in oldest_and_newest(metafunc.config)
     ]
     *older, newest = (f"mock-{profile}" for profile in MOCK_PROFILES)
     mock = [*(pytest.param(each, marks=_OLDER) for each in older), newest]

@@ -90,6 +90,7 @@ async def settled(admin: Admin, group: str, members: list[Member]) -> None:
                 return
 
 
+@pytest.mark.two_releases
 async def test_our_tables_are_those_of_kafkas_tool(
     real_kafka: RealKafka, unique: Callable[[str], str], capsys: pytest.CaptureFixture[str]
 ) -> None:

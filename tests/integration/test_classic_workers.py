@@ -404,6 +404,7 @@ async def java_worker(bootstrap: str, name: str, folder: Path) -> AsyncGenerator
 
 
 @pytest.mark.real_kafka
+@pytest.mark.two_releases
 @pytest.mark.timeout(240)  # two JVMs start, one after the other
 async def test_two_of_ours_and_a_java_worker_lead_and_are_led(
     real_kafka: RealKafka, unique: Callable[[str], str], tmp_path: Path

@@ -65,6 +65,11 @@ def _of_a_release(release: str) -> Iterator[Job]:
         f"-m tests.differential {kafka} --against twin --kind consumer --seeds {_TWINS}",
     )
     yield Job(
+        f"integration-{release}",
+        "clients and tools on this release, as the whole suite plays them on two",
+        f"-m pytest -n2 --everything --kafka-versions {release} tests/integration",
+    )
+    yield Job(
         f"situations-{release}",
         "what happens to a group in production, restarts of the controller included",
         f"-m tests.situations {kafka}",

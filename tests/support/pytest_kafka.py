@@ -1,8 +1,9 @@
 """pytest options and fixtures for tests that need Apache Kafka.
 
 ``--kafka-versions 4.0.2,4.4.0`` says which releases: without it the newest, with ``--everything``
-every one that has a profile. A test that takes the fixture ``real_kafka`` runs once on each, and
-must carry ``@pytest.mark.real_kafka``. A broker is started when first needed, one per worker at a
+every one that has a profile; tests marked ``two_releases``, and those of the fixture ``cluster``,
+take the oldest and the newest then. A test that takes the fixture ``real_kafka`` runs once on
+each, and must carry ``@pytest.mark.real_kafka``. A broker is started when first needed, one per worker at a
 time, and stays up until a test asks for another release; tests share it, so each uses its own
 group and topic names (``unique`` gives them).
 
@@ -36,6 +37,7 @@ __all__ = [
     "kafka_clients_jar",
     "kafka_tools_jars",
     "kafka_version",
+    "oldest_and_newest",
     "pytest_addoption",
     "pytest_collection_finish",
     "pytest_generate_tests",
@@ -75,6 +77,15 @@ def chosen_versions(config: pytest.Config) -> tuple[str, ...]:
     return chosen
 
 
+def oldest_and_newest(config: pytest.Config) -> tuple[str, ...]:
+    """Two releases of this run, or those of ``--kafka-versions``: where the client is tested, or a
+    Java tool takes long to start. ``python -m tests.long`` plays the releases between."""
+    versions = chosen_versions(config)
+    return (
+        versions if config.getoption(_OPTION) else tuple(dict.fromkeys((versions[0], versions[-1])))
+    )
+
+
 class skip_without_kafka:  # noqa: N801 (reads as the verb it is: ``with skip_without_kafka():``)
     """Turn a missing Kafka into a skip that says what is missing, or into a failure where the
     environment requires Kafka: a run that must prove something cannot skip the proof."""
@@ -95,7 +106,9 @@ class skip_without_kafka:  # noqa: N801 (reads as the verb it is: ``with skip_wi
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for name in ("real_kafka", "kafka_version"):
         if name in metafunc.fixturenames:
-            metafunc.parametrize(name, chosen_versions(metafunc.config), indirect=True)
+            few = metafunc.definition.get_closest_marker("two_releases")
+            versions = oldest_and_newest if few else chosen_versions
+            metafunc.parametrize(name, versions(metafunc.config), indirect=True)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
