@@ -3,9 +3,9 @@
 ``--kafka-versions 4.0.2,4.4.0`` says which releases: without it the newest, with ``--everything``
 every one that has a profile; tests marked ``two_releases``, and those of the fixture ``cluster``,
 take the oldest and the newest then. A test that takes the fixture ``real_kafka`` runs once on
-each, and must carry ``@pytest.mark.real_kafka``. A broker is started when first needed, one per worker at a
-time, and stays up until a test asks for another release; tests share it, so each uses its own
-group and topic names (``unique`` gives them).
+each, and must carry ``@pytest.mark.real_kafka``. A broker is started when first needed, one per
+worker at a time, and stays up until a test asks for another release; tests share it, so each uses
+its own group and topic names (``unique`` gives them).
 
 Where Java, Maven or the jars are missing these tests skip and say what is missing; with
 ``KIP848_REQUIRE_KAFKA`` set in the environment, as continuous integration has it, they fail.
