@@ -1,5 +1,6 @@
-"""A Kafka broker with a KIP-848 group coordinator, for tests: starts in milliseconds, keeps
-nothing.
+"""A Kafka broker with a KIP-848 group coordinator, for tests.
+
+It starts in milliseconds and stores nothing unless it has a data folder.
 
 ::
 
@@ -8,7 +9,7 @@ nothing.
         broker.produce("orders", b"one", b"two")
         print(broker.snapshot("my-group"))
 
-Several brokers are a ``MockCluster``.
+For several brokers use ``MockCluster``.
 
 From a shell: ``kip848 mock --topic orders:3`` or ``python -m mock_coordinator --topic orders:3``.
 """

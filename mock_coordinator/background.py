@@ -113,7 +113,7 @@ class _HostTask:
 
     def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if self._group is None:
-            raise RuntimeError("the broker has not begun")
+            raise RuntimeError("the broker has not been started")
         self._group.start_soon(function)
 
     async def close(self) -> None:

@@ -50,7 +50,7 @@ def serve(
         raise ConfigError(f"--topic: {err}") from err
     broker.faults.add(*bad_day)
     for name in broker.core.broker.config.without_effect:
-        sys.stderr.write(f"kip848 mock: {name} is a setting of Kafka's, but has no effect here\n")
+        sys.stderr.write(f"kip848 mock: {name} is a Kafka setting without effect in this broker\n")
     try:
         return anyio.run(_serve, broker, _metrics_of(broker, given.host, metrics_port))
     except OSError as err:
@@ -84,7 +84,7 @@ def _metrics_of(broker: MockCluster, host: str, port: int | None) -> MetricsServ
     if port is None:
         return None
     if not 0 <= port < _PORTS:
-        raise ConfigError(f"--metrics-port {port}: a port is between 0 and {_PORTS - 1}")
+        raise ConfigError(f"--metrics-port {port}: expected a port from 0 to {_PORTS - 1}")
     return MetricsServer(lambda: metrics_text(broker.metrics()), host, port)
 
 

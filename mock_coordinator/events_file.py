@@ -43,7 +43,7 @@ class EventsFile:
         except OSError as err:
             if not self._has_told:
                 self._has_told = True
-                _log.warning("events of groups are lost: %s", err)
+                _log.warning("cannot write events of groups: %s", err)
 
     def close(self) -> None:
         """Nothing is written any more."""

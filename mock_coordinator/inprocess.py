@@ -165,7 +165,7 @@ class InProcessConnection:
             raise TransportError(
                 f"the connection was closed: {self._why_closed}"
                 if self._why_closed is not None
-                else f"{request_api(request).name} v{version} is not answered yet"
+                else f"{request_api(request).name} v{version} has no response yet"
             )
         if isinstance(reply, NoReply):
             return None

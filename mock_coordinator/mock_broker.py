@@ -127,7 +127,7 @@ class MockBroker:
 
     async def __aenter__(self) -> Self:
         if self._tasks is not None:
-            raise RuntimeError("the broker runs already")
+            raise RuntimeError("the broker is already running")
         servers = (*self._servers.values(), *self._more_servers)
         try:
             await listen_all(servers)
@@ -334,7 +334,7 @@ class MockBroker:
         """Move a virtual clock on; timers fire on the way. Raises ``ConfigError`` for a real
         one."""
         if not isinstance(self._clock, VirtualClock):
-            raise ConfigError("only a broker with clock=VirtualClock() can be moved in time")
+            raise ConfigError("advance() needs a broker with clock=VirtualClock()")
         self._clock.advance(by_ms)
 
     @property

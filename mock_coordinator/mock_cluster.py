@@ -209,7 +209,7 @@ class MockCluster(MockBroker):
         node = self.core.broker.nodes.get(node_id)
         if node is None:
             known = ", ".join(map(str, self.core.broker.nodes.ids))
-            raise ConfigError(f"there is no broker {node_id}, only {known}")
+            raise ConfigError(f"unknown broker {node_id}, expected one of {known}")
         return node
 
     def _have_offsets_topic(self) -> None:

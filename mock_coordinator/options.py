@@ -107,22 +107,24 @@ class CheckedOptions:
         for name in given:
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=3)
-                hint = f"did you mean {' or '.join(near)}?" if near else f"only {', '.join(known)}"
-                raise TypeError(f"a broker has no option {name!r}; {hint}")
+                hint = (
+                    f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+                )
+                raise TypeError(f"unknown broker option {name!r}; {hint}")
         return cls(**cast("BrokerOptions", given))
 
     def __post_init__(self) -> None:
         """Raise ``ConfigError`` for what cannot be meant."""
         for name in ("listen", "check_ownership", "draft_protocols"):
             _require(name, getattr(self, name), bool, "True or False")
-        _require("profile", self.profile, str | None, "a Kafka line as text")
+        _require("profile", self.profile, str | None, "a Kafka release line as a string")
         for name in ("host", "fsync"):
-            _require(name, getattr(self, name), str, "a text")
+            _require(name, getattr(self, name), str, "a string")
         _require_number("brokers", self.brokers, 1, _PORTS)
         _require_number("port", self.port, 0, _PORTS - 1)
         _require_number("log_size", self.log_size, 0)
         if self.port and self.port + self.brokers > _PORTS:
-            raise ConfigError(f"port = {self.port}: there are not {self.brokers} ports from there")
+            raise ConfigError(f"port = {self.port}: not enough ports for {self.brokers} brokers")
         racks = cast("Sequence[object]", self.racks)  # whatever a user gave
         if isinstance(racks, str) or not all(isinstance(each, str) for each in racks):
             raise ConfigError(f"racks = {self.racks!r}: expected a list of names")
@@ -135,7 +137,7 @@ class CheckedOptions:
         for name, what in (("clock", "the time in ms"), ("new_uuid", f"{_UUID_BYTES} bytes")):
             value = getattr(self, name)
             if value is not None and not callable(value):
-                raise ConfigError(f"{name} = {value!r}: expected a function that gives {what}")
+                raise ConfigError(f"{name} = {value!r}: expected a function that returns {what}")
         if not isinstance(cast("object", self.security), SecurityOptions | None):
             raise ConfigError(  # without the value, which may have passwords
                 f"security is a {type(self.security).__name__}: expected SecurityOptions "
@@ -162,7 +164,7 @@ class CheckedOptions:
         def checked() -> bytes:
             found: object = None if given is None else given()
             if not isinstance(found, bytes) or len(found) != _UUID_BYTES:
-                raise ConfigError(f"new_uuid gave {found!r}: expected {_UUID_BYTES} bytes")
+                raise ConfigError(f"new_uuid returned {found!r}: expected {_UUID_BYTES} bytes")
             return found
 
         return _random_uuid if given is None else checked
@@ -173,10 +175,10 @@ def partition_counts(topics: object) -> Iterator[tuple[str, int]]:
     if topics is None:
         return
     if not isinstance(topics, Mapping):
-        raise ConfigError(f"topics = {topics!r}: expected names with numbers of partitions")
+        raise ConfigError(f"topics = {topics!r}: expected a mapping of names to partition counts")
     for name, partitions in cast("Mapping[object, object]", topics).items():
         if not isinstance(name, str) or not isinstance(partitions, int):
-            raise ConfigError(f"topics: {name!r}: {partitions!r} is no number of partitions")
+            raise ConfigError(f"topics: {name!r}: {partitions!r} is not a partition count")
         yield name, partitions
 
 
@@ -189,7 +191,7 @@ def _require_number(name: str, value: object, low: int, high: int | None = None)
     is_number = isinstance(value, int) and not isinstance(value, bool)
     number = cast("int", value)
     if not is_number or number < low or (high is not None and number > high):
-        bounds = f"from {low} up" if high is None else f"between {low} and {high}"
+        bounds = f"of at least {low}" if high is None else f"between {low} and {high}"
         raise ConfigError(f"{name} = {value!r}: expected a number {bounds}")
 
 

@@ -47,7 +47,7 @@ def own_assignors(
 
 def _require_new(name: str, taken: Mapping[str, object] | set[str]) -> None:
     if name in BUILTIN or name in taken:
-        raise ConfigError(f"there is an assignor of the name {name!r} already; give it another")
+        raise ConfigError(f"the assignor name {name!r} is already in use; choose another")
 
 
 def _loaded(path: str) -> object:
@@ -65,7 +65,7 @@ def _is_version(value: object) -> bool:
 def _checked(assignor: Any, where: str) -> Assignor:
     name = getattr(assignor, "name", None)
     if not isinstance(name, str) or not name.strip() or set(name) & set(",:"):
-        raise ConfigError(f"{where}: its name is {name!r}; expected a text without comma and colon")
+        raise ConfigError(f"{where}: name = {name!r}: expected a string without commas and colons")
     if not callable(getattr(assignor, "assign", None)):
         raise ConfigError(f"{where}: expected an object with a method assign(group, topics)")
     lowest, highest = (

@@ -64,7 +64,7 @@ def _options(
     options: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
     if marker is not None and marker.args:
         if len(marker.args) > 1:
-            pytest.fail(f"only topics may come without a name: {marker}", pytrace=False)
+            pytest.fail(f"only topics may be a positional argument: {marker}", pytrace=False)
         (options["topics"],) = marker.args
     faults = options.pop("faults", ())
     if isinstance(faults, str):
@@ -105,8 +105,8 @@ def _require_same_loop(request: pytest.FixtureRequest) -> None:
     if "anyio_backend" in request.fixturenames:
         # pytest-asyncio takes every async test in its auto mode; anyio still runs the fixtures
         pytest.fail(
-            "the test is marked for anyio, and pytest-asyncio runs it, too, in another event loop "
-            "than the broker: say asyncio_mode = strict, or take the mark away",
+            "the test is marked for anyio, but pytest-asyncio runs it in another event loop than "
+            "the broker's: set asyncio_mode = strict, or remove the mark",
             pytrace=False,
         )
     try:
@@ -117,8 +117,8 @@ def _require_same_loop(request: pytest.FixtureRequest) -> None:
     of_test = marker.kwargs.get("loop_scope") or by_default
     if of_test != of_fixtures:
         pytest.fail(
-            f"the test runs in the event loop of its {of_test}, the broker in that of its "
-            f"{of_fixtures}: say asyncio_default_fixture_loop_scope = {of_test}",
+            f"the test runs in the event loop of its {of_test}, but the broker in that of its "
+            f"{of_fixtures}: set asyncio_default_fixture_loop_scope = {of_test}",
             pytrace=False,
         )
 

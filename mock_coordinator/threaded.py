@@ -74,7 +74,7 @@ class _Threaded(Generic[B]):
     def call(self, function: Callable[[B], object]) -> object:
         """What a function of the broker returns, called (and awaited) where the broker lives."""
         if self._portal is None or self._broker is None:
-            raise RuntimeError("the broker runs inside of its with block")
+            raise RuntimeError("start the broker with a `with` block first")
         broker = self._broker
 
         async def run() -> object:
@@ -162,7 +162,7 @@ class BrokerThread(_Threaded[MockBroker]):
     ) -> None:
         brokers = CheckedOptions.of(options).brokers
         if brokers != 1:
-            raise ConfigError(f"brokers = {brokers}: several are a ClusterThread")
+            raise ConfigError(f"use ClusterThread for more than one broker (brokers = {brokers})")
         super().__init__(lambda: MockBroker(topics, **options))
 
 

@@ -29,14 +29,14 @@ def read_received(connection: int, client: ClientInfo, payload: bytes) -> Reques
     key, version = header.api_key, header.api_version
     api = APIS.get(key)
     if api is None:
-        raise UnsupportedVersion(f"API key {key} is not known")
+        raise UnsupportedVersion(f"unknown API key {key}")
     low, high = api.versions
     if api.request is ApiVersionsRequest and not low <= version <= high:
         unread = ApiVersionsRequest()
         return RequestReceived(connection, header.correlation_id, version, client, unread)
     message, end = decode_at(api.request, version, payload, position)
     if end > len(payload):
-        raise WireError(f"{api.name} request v{version}: {len(payload)} bytes are not all of it")
+        raise WireError(f"{api.name} request v{version}: cut after {len(payload)} bytes")
     if isinstance(message, ACL_REQUESTS) and is_unreadable(message):
         raise WireError(f"{api.name} request v{version} names an unknown type")
     return RequestReceived(

@@ -81,7 +81,7 @@ class VirtualClock:
         for the moment that it was just given.
         """
         if by_ms < 0:
-            raise ValueError(f"time does not go backwards: {by_ms} ms")
+            raise ValueError(f"by_ms must not be negative, got {by_ms}")
         end_ms = self._now_ms + by_ms
         stuck = 0
         while True:
@@ -90,7 +90,7 @@ class VirtualClock:
                 break
             stuck = stuck + 1 if when <= self._now_ms else 0
             if stuck > 1000:
-                raise RuntimeError(f"a deadline at {when} ms does not pass")
+                raise RuntimeError(f"the deadline at {when} ms is still due after 1000 calls")
             self._now_ms = max(self._now_ms, when)
             fire()
         self._now_ms = end_ms

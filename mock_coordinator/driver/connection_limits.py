@@ -73,7 +73,7 @@ class ConnectionLimits:
         limit = _limit_of(address, self._config())
         if self._per_address.get(address, 0) >= limit:
             raise TooManyConnectionsError(
-                f"there are {limit} from that address already (max.connections.per.ip)"
+                f"{limit} connections from this address already (max.connections.per.ip)"
             )
         place = Place(address, is_protected)
         self._places[place] = None

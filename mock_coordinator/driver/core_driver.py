@@ -224,8 +224,8 @@ class CoreDriver:
                     del self._watchers[id(stepped)]
             return
         is_virtual = isinstance(self.clock, VirtualClock)
-        hint = "; its time stands still until advance" if is_virtual else ""
-        raise TimeoutError(f"the broker did not get there within {timeout_s:g} s{hint}")
+        hint = "; a virtual clock moves only when advance() is called" if is_virtual else ""
+        raise TimeoutError(f"the condition did not hold within {timeout_s:g} s{hint}")
 
     def _group(self, group_id: str) -> GroupSnapshot | None:
         return self._core.groups.snapshot(group_id)

@@ -80,18 +80,18 @@ class ListenerOptions:
         _check_port(self.name, self.port)
         if self.protocol not in PROTOCOLS:
             raise ConfigError(
-                f"listener {self.name}: protocol {self.protocol!r} is none of "
-                f"{', '.join(PROTOCOLS)}"
+                f"listener {self.name}: expected a protocol of "
+                f"{', '.join(PROTOCOLS)}, not {self.protocol!r}"
             )
         unknown = [each for each in self.mechanisms if each not in MECHANISMS]
         if unknown or not self.mechanisms:
             raise ConfigError(
-                f"listener {self.name}: mechanisms are some of {', '.join(MECHANISMS)}, not "
+                f"listener {self.name}: expected mechanisms of {', '.join(MECHANISMS)}, not "
                 f"{', '.join(unknown) or 'none at all'}"
             )
         if self.client_auth not in _CLIENT_AUTH:
             raise ConfigError(
-                f"listener {self.name}: client_auth is one of {', '.join(_CLIENT_AUTH)}, not "
+                f"listener {self.name}: expected client_auth of {', '.join(_CLIENT_AUTH)}, not "
                 f"{self.client_auth!r}"
             )
         if self.uses_tls and self.ssl_context is None and not (self.certificate and self.key):
@@ -151,13 +151,13 @@ class SecurityOptions:
         users, listeners = data.get("users", {}), data.get("listeners", ())
         if not isinstance(users, Mapping):
             what = type(users).__name__
-            raise ConfigError(f"users are given as {{name: password}}, not as a {what}")
+            raise ConfigError(f"users: expected {{name: password}}, not a {what}")
         for name, password in users.items():
             if not isinstance(password, str):
                 what = type(password).__name__
-                raise ConfigError(f"the password of {name}: expected a text, not a {what}")
+                raise ConfigError(f"the password of {name}: expected a string, not a {what}")
         if not all(isinstance(each, Mapping) for each in listeners):
-            raise ConfigError("listeners are a list of objects with name, protocol, port, ...")
+            raise ConfigError("listeners: expected a list of objects (name, protocol, port, ...)")
         try:
             return cls(
                 users=dict(users),
@@ -195,7 +195,7 @@ class SecurityOptions:
         addresses: dict[str, dict[int, tuple[str, int]]] = {}
         for listener in self.listeners:
             if listener.name in addresses:
-                raise ConfigError(f"there are two listeners {listener.name}")
+                raise ConfigError(f"duplicate listener {listener.name}")
             addresses[listener.name] = {}
         return SecurityState(authorizer, Passwords(self.users), addresses)
 
@@ -227,20 +227,20 @@ def security_file(path: str, said: str) -> dict[str, Any]:
 def _check_texts(what: str, texts: Iterable[object]) -> None:
     for each in texts:
         if not isinstance(each, str):
-            raise ConfigError(f"{what}: expected a text, not {each!r}")
+            raise ConfigError(f"{what}: expected a string, not {each!r}")
 
 
 def _check_port(listener: str, port: object) -> None:
     if not isinstance(port, int) or not 0 <= port <= _PORT_MAX:
         raise ConfigError(
-            f"listener {listener}: a port is a number from 0 to {_PORT_MAX}, not {port!r}"
+            f"listener {listener}: expected a port from 0 to {_PORT_MAX}, not {port!r}"
         )
 
 
 def _require_known(data: Mapping[str, Any], known: list[str], what: str) -> None:
     strange = [key for key in data if key not in known]
     if strange:
-        raise ConfigError(f"{what} has no {strange[0]!r}, only {', '.join(known)}")
+        raise ConfigError(f"{what}: unknown field {strange[0]!r}, expected {', '.join(known)}")
 
 
 def _listener(data: Mapping[str, Any]) -> ListenerOptions:

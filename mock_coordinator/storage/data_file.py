@@ -133,7 +133,7 @@ class DataFile:
 
     def _cut(self, position: int, size: int) -> None:
         _log.warning(
-            "%s: cut off %d bytes at %d, the torn end of the last write",
+            "%s: removed %d bytes at %d, an incomplete last write",
             self._path,
             size - position,
             position,

@@ -76,7 +76,7 @@ def read_entries(data: bytes) -> Iterator[Entry]:
                     position += size
                 yield Document(key, value)
             else:
-                raise ValueError(f"entries of kind {data[position]} are not known")
+                raise ValueError(f"unknown kind of entry: {data[position]}")
     except struct.error as err:
         raise ValueError("the bytes end inside an entry") from err
 

@@ -64,7 +64,7 @@ class Storage:
 
     def __init__(self, path: Path, fsync: str = "always") -> None:
         if fsync not in FSYNC_POLICIES:
-            raise ConfigError(f"fsync {fsync!r} is none of {', '.join(FSYNC_POLICIES)}")
+            raise ConfigError(f"fsync {fsync!r}: expected one of {', '.join(FSYNC_POLICIES)}")
         try:
             path.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(path / "lock")
@@ -156,7 +156,7 @@ class Storage:
             BatchError, RecordFormatError, KeyError, TypeError, ValueError, AttributeError
         ) as err:  # fmt: skip
             raise DataDamaged(
-                f"the data folder {self._path} holds what makes no sense: "
+                f"the data folder {self._path} has invalid content: "
                 f"{type(err).__name__}: {err}. Nothing was changed."
             ) from err
 
@@ -174,8 +174,8 @@ class Storage:
         missing = [str(node_id) for node_id in stored if disk.nodes.get(node_id) is None]
         if missing:
             raise ConfigError(
-                f"the data folder {self._path} is of brokers {', '.join(map(str, stored))}, and "
-                f"{', '.join(missing)} would be missing: start as many brokers, with the same ids"
+                f"the data folder {self._path} is of brokers {', '.join(map(str, stored))}, but "
+                f"{', '.join(missing)} would be missing: start all of them, with the same ids"
             )
 
     def _check_partitions(self, disk: Disk, name: str, wanted: int, setting: str) -> None:
@@ -183,7 +183,7 @@ class Storage:
         topic = disk.catalog.topic(name)
         if topic is not None and topic.partitions != wanted:
             raise ConfigError(
-                f"the data folder {self._path} has {topic.partitions} partitions of {name}, and "
+                f"the data folder {self._path} has {topic.partitions} partitions of {name}, but "
                 f"{setting} is {wanted}"
             )
 
@@ -254,7 +254,7 @@ class Storage:
             before = self._file.size_bytes
             self._file.rewrite(self._everything(self._disk))
             self._live_bytes = self._file.size_bytes
-            _log.info("%s: %d bytes became %d", self._path, before, self._live_bytes)
+            _log.info("%s: compacted from %d to %d bytes", self._path, before, self._live_bytes)
 
     def _everything(self, disk: Disk) -> Iterator[Entry]:
         for key, value in documents_of(disk).items():

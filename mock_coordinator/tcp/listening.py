@@ -65,7 +65,7 @@ async def _accept_for_ever(listener: Any, accepted: Callable[[Any], Awaitable[No
         try:
             stream = await listener.accept()
         except (OSError, anyio.BrokenResourceError) as err:
-            _log.warning("a connection cannot be accepted: %s", err.__cause__ or err)
+            _log.warning("cannot accept a connection: %s", err.__cause__ or err)
             await anyio.sleep(_PATIENCE_S)
         else:
             await accepted(stream)

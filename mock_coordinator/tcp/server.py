@@ -201,7 +201,7 @@ class WireServer:
             with anyio.CancelScope(shield=True):
                 await _close(stream)
         if place.is_given_up:
-            _log.warning("connection from %s:%s closed: another needed its place", *peer)
+            _log.warning("connection from %s:%s closed: max.connections is reached", *peer)
 
     def _connection(
         self, place: Place, stream: _Accepted, peer: Peer

@@ -112,7 +112,7 @@ def test_settings_and_profile_are_taken_and_idle_ones_are_named() -> None:
         assert metadata_from(address_of(process)).brokers[0].node_id == 7
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=PATIENCE_S)
-        assert "log.dirs is a setting of Kafka's, but has no effect here" in errors
+        assert "log.dirs is a Kafka setting without effect in this broker" in errors
         assert "interval" not in errors
 
 
@@ -127,12 +127,12 @@ def test_settings_and_profile_are_taken_and_idle_ones_are_named() -> None:
         (("--topic", "a:99999999999"), "expected NAME:PARTITIONS"),
         (("--topic", "a:1", "--topic", "a:2"), "a is given twice"),
         (("--data-dir", ""), "the name of the folder is empty"),
-        (("--listener", "IN:PLAINTEXT:99999"), "listener IN: a port is a number from 0 to 65535"),
+        (("--listener", "IN:PLAINTEXT:99999"), "listener IN: expected a port from 0 to 65535"),
         (("--listener", f"IN:PLAINTEXT:{'9' * 5_000}"), "expected NAME:PROTOCOL:PORT"),
         (("--super-user", "root"), "expected User:NAME"),
         (("--tls-key", "/nowhere"), "there is none"),
         (("--topic", "a b:1"), "contains one or more characters other than"),
-        (("--profile", "3.9"), "there are 4.0, 4.1, 4.2, 4.3, 4.4"),
+        (("--profile", "3.9"), "expected one of 4.0, 4.1, 4.2, 4.3, 4.4"),
         (("--port", "70000"), "between 0 and 65535"),
         (("--port", "x"), "invalid int value"),
         (("--what",), "unrecognized arguments"),

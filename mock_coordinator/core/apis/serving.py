@@ -70,5 +70,5 @@ def _unanswered(call: ApiCall[Any], why: str) -> Unanswered:
     return Unanswered(
         received.connection,
         received.correlation,
-        f"{name} v{received.version} will not be answered, as by Kafka: {why}",
+        f"{name} v{received.version} gets no response, as in Kafka: {why}",
     )

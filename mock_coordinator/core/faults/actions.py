@@ -76,7 +76,7 @@ class Refuse(Action):
             return cls(ErrorCode[value], message)
         if isinstance(value, int) and not isinstance(value, bool):
             return cls(value, message)
-        raise ConfigError(f"error = {value!r}: expected Kafka's name of an error, or its code")
+        raise ConfigError(f"error = {value!r}: expected the name or the code of a Kafka error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Answer(Action):
         try:
             api = api_named(match.api)
         except KeyError as err:
-            raise ConfigError(f"there is no API {match.api!r}") from err
+            raise ConfigError(f"unknown API {match.api!r}") from err
         return cls(message_from_json(api.response, fields.pop("answer"), match.api))
 
 

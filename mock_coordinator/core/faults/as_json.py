@@ -61,14 +61,14 @@ def fault_from_json(row: object) -> Fault:
     match = _match(json_object(fields.pop("match", {}), "match"))
     nth, times = json_number(fields, "nth", 1) or 0, fields.pop("times", 1)
     if times is not None and (not isinstance(times, int) or isinstance(times, bool)):
-        raise ConfigError(f"times = {times!r}: expected a number, or null for ever")
+        raise ConfigError(f"times = {times!r}: expected a number, or null for no limit")
     name = json_text(fields, "name") or ""
     kinds = [kind for kind in _ACTIONS if kind in fields]
     if len(kinds) != 1:
         raise ConfigError(f"expected one of {', '.join(_ACTIONS)}; found {kinds or 'none'}")
     action = _ACTIONS[kinds[0]].from_json(fields, match)
     if fields:
-        raise ConfigError(f"unknown: {', '.join(sorted(fields))}")
+        raise ConfigError(f"unknown fields: {', '.join(sorted(fields))}")
     return Fault(action, match, nth, times, name)
 
 
@@ -89,5 +89,5 @@ def _match(fields: Fields) -> Match:
         values["versions"] = tuple(pair)
     if fields:
         known = ", ".join([*_MATCH, "version"])
-        raise ConfigError(f"match: {', '.join(sorted(fields))} is none of {known}")
+        raise ConfigError(f"match: unknown fields: {', '.join(sorted(fields))} (known: {known})")
     return Match(**values)

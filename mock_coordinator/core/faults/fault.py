@@ -48,18 +48,20 @@ class Fault:
                 f"not {action_given!r} and {match_given!r}"
             )
         if self.match.api is not None and self.match.api not in _API_NAMES:
-            raise ConfigError(f"fault {self.name!r}: there is no API {self.match.api!r}")
+            raise ConfigError(f"fault {self.name!r}: unknown API {self.match.api!r}")
         if self.nth < 1:
-            raise ConfigError(f"fault {self.name!r}: nth = {self.nth}; the first request is 1")
+            raise ConfigError(f"fault {self.name!r}: nth = {self.nth}: expected 1 or more")
         if self.times is not None and self.times < 1:
-            raise ConfigError(f"fault {self.name!r}: times = {self.times}; use None for ever")
+            raise ConfigError(
+                f"fault {self.name!r}: times = {self.times}: expected 1 or more, or None"
+            )
         self._check_action()
 
     def _check_action(self) -> None:
         action = self.action
         amount = 0
         if isinstance(action, Refuse) and not -0x8000 <= action.code <= 0x7FFF:
-            raise ConfigError(f"fault {self.name!r}: {action.code} is no error code")
+            raise ConfigError(f"fault {self.name!r}: {action.code} is not an error code")
         if isinstance(action, CorruptBatch) and self.match.api not in (None, "Fetch"):
             raise ConfigError(f"fault {self.name!r}: only the batches of a Fetch can be damaged")
         if isinstance(action, Answer):
@@ -71,18 +73,18 @@ class Fault:
         elif isinstance(action, Disconnect):
             amount = action.after_bytes or 0
             if action.moment is Moment.REQUEST and action.after_bytes is not None:
-                raise ConfigError(f"fault {self.name!r}: after_bytes counts those of a response")
+                raise ConfigError(f"fault {self.name!r}: after_bytes needs Moment.RESPONSE")
         if amount < 0:
             raise ConfigError(f"fault {self.name!r}: {amount} is negative")
 
     def _check_answer(self, response: Message) -> None:
         """Its values have to be possible, and some version must have a field for each of them."""
         if self.match.api is None:
-            raise ConfigError(f"fault {self.name!r}: an answer needs the API that it is for")
+            raise ConfigError(f"fault {self.name!r}: an answer needs match.api")
         api = api_named(self.match.api)
         if not isinstance(response, api.response):
             raise ConfigError(
-                f"fault {self.name!r}: {type(response).__name__} is no answer of {api.name}"
+                f"fault {self.name!r}: {type(response).__name__} is not a response of {api.name}"
             )
         low, high = api.versions
         if self.match.versions is not None:

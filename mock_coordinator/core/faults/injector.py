@@ -128,7 +128,7 @@ class FaultInjector:
         happens. Raises ``ConfigError`` for what is not a fault."""
         for each in cast("tuple[object, ...]", faults):
             if not isinstance(each, Fault):
-                raise ConfigError(f"a Fault was expected, not {each!r}")
+                raise ConfigError(f"expected a Fault, not {each!r}")
         self._armed += [_Armed(fault) for fault in faults]
 
     def remove(self, name: str) -> None:
@@ -242,7 +242,9 @@ class FaultInjector:
             case Drop(moment=Moment.REQUEST):
                 outputs.append(NoReply(*place))
             case Disconnect(moment=Moment.REQUEST):
-                outputs.append(CloseConnection(event.connection, "a fault, before the request"))
+                outputs.append(
+                    CloseConnection(event.connection, "by a fault, instead of a response")
+                )
             case MoveCoordinator(node_id=node_id):
                 self._move_coordinators(now_ms, event, node_id, core, outputs)
                 self._run(now_ms, event, core, outputs)
@@ -304,7 +306,7 @@ class FaultInjector:
             case CorruptBatch():
                 outputs.append(_corrupted(output, fault.match, self._topic_names))
             case _:
-                raise AssertionError(f"no such action: {fault.action!r}")
+                raise AssertionError(f"unknown action: {fault.action!r}")
 
     # -- what waits --------------------------------------------------------------------------------
 

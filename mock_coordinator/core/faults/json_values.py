@@ -27,7 +27,7 @@ def json_text(fields: Fields, name: str) -> str | None:
     """Take a text out of ``fields``, ``None`` where there is none. Raises ``ConfigError``."""
     value = fields.pop(name, None)
     if value is not None and not isinstance(value, str):
-        raise ConfigError(f"{name} = {value!r}: expected a text")
+        raise ConfigError(f"{name} = {value!r}: expected a string")
     return value
 
 
@@ -53,7 +53,7 @@ def message_from_json(cls: type[Any], value: object, where: str) -> Any:
         if name in fields:
             values[name] = _value(spec, fields.pop(name), f"{where}.{name}")
     if fields:
-        raise ConfigError(f"{where} has no {', '.join(sorted(fields))}")
+        raise ConfigError(f"{where}: unknown fields: {', '.join(sorted(fields))}")
     return cls(**values)
 
 

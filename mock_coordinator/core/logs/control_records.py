@@ -45,7 +45,7 @@ def marker_commits(key: bytes) -> bool:
     except struct.error as err:
         raise ValueError("a control record with a short key") from err
     if version < 0 or kind not in (0, 1):
-        raise ValueError(f"no transaction marker: version {version}, type {kind}")
+        raise ValueError(f"not a transaction marker: version {version}, type {kind}")
     return bool(kind)
 
 

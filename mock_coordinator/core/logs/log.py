@@ -105,7 +105,7 @@ class PartitionLog:
         """
         header = read_header(data)
         if header.base_offset < self._end:
-            raise BatchError(f"a batch of offset {header.base_offset} in a log up to {self._end}")
+            raise BatchError(f"a batch at {header.base_offset} in a log that ends at {self._end}")
         if header.leader_epoch > self.leader_epoch:
             self._end = header.base_offset
             self.begin_epoch(header.leader_epoch)

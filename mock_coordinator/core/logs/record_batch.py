@@ -203,7 +203,7 @@ def _record(payload: bytes, position: int) -> tuple[RecordFields, int]:
         # brokers accept any bytes and return them unchanged: see batch_writer
         headers.append((name.decode("utf-8", "surrogateescape"), header_value))
     if position != stop or header_count < 0:
-        raise BatchError("a record is not as long as it says")
+        raise BatchError("a record differs from its length field")
     return RecordFields(timestamp_delta, offset_delta, key, value, tuple(headers)), stop
 
 

@@ -179,7 +179,7 @@ class Leaders:
         The leader stays when it is one of them, else the first that runs leads."""
         live = tuple(node_id for node_id in replicas if self._lives(node_id))
         if not live:
-            raise ValueError(f"none of the nodes {replicas} runs")
+            raise ValueError(f"none of the nodes {replicas} is running")
         state = self.of(topic, partition)
         stays = state.leader in live
         changed = PartitionState(

@@ -31,7 +31,7 @@ class Nodes:
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._nodes = {node.node_id: node for node in sorted(nodes, key=lambda n: n.node_id)}
         if not nodes or len(self._nodes) != len(nodes):
-            raise ValueError("a cluster needs nodes of different ids")
+            raise ValueError("the node ids of a cluster must be unique")
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self._nodes.values())

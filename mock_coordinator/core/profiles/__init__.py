@@ -30,5 +30,5 @@ def profile_named(name: str) -> Profile:
     """The profile of a release line, e.g. ``"4.3"``. Raises ``ConfigError`` that lists them all."""
     profile = PROFILES.get(name)
     if profile is None:
-        raise ConfigError(f"no profile {name!r}; there are {', '.join(PROFILES)}")
+        raise ConfigError(f"unknown profile {name!r}; expected one of {', '.join(PROFILES)}")
     return profile

@@ -114,7 +114,9 @@ _KEYS: Final = (
 def _from_data(entry: Mapping[str, str]) -> Acl:
     strange = [key for key in entry if key not in _KEYS]
     if strange:
-        raise ConfigError(f"an ACL has no {strange[0]!r}, only {', '.join(_KEYS)}: {dict(entry)}")
+        raise ConfigError(
+            f"unknown field {strange[0]!r} of an ACL, expected {', '.join(_KEYS)}: {dict(entry)}"
+        )
     resource_type = _member(ResourceType, entry, "resource_type", None)
     name = entry.get("name") or (CLUSTER_NAME if resource_type is ResourceType.CLUSTER else "")
     principal = entry.get("principal", "")
@@ -135,5 +137,5 @@ def _member(kind: type[E], entry: Mapping[str, str], key: str, default: str | No
     text = entry.get(key, default)
     if text is None or text.upper() not in kind.__members__:
         known = ", ".join(kind.__members__)
-        raise ConfigError(f"the {key} of an ACL is one of {known}, not {text!r}: {dict(entry)}")
+        raise ConfigError(f"{key} of an ACL: expected one of {known}, not {text!r}: {dict(entry)}")
     return kind[text.upper()]

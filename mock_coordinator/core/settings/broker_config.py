@@ -348,5 +348,5 @@ def _texts(values: Mapping[str, str]) -> dict[str, str]:
     """The settings that a user gave. Raises ``ConfigError`` for a number that is not a text."""
     for name, value in cast("Mapping[str, object]", values).items():
         if not isinstance(value, str):
-            raise ConfigError(f"{name} = {value!r}: expected a text, as in Kafka's own files")
+            raise ConfigError(f"{name} = {value!r}: expected a string, as Kafka's files have")
     return dict(values)

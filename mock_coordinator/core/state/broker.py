@@ -215,4 +215,4 @@ class Broker:
             taken = self.catalog.topic_by_id(topic_id) is not None
             if not reserved and not taken and not format_topic_id(topic_id).startswith("-"):
                 return topic_id
-        raise RuntimeError(f"new_uuid gave {_ATTEMPTS} ids that are taken or reserved")
+        raise RuntimeError(f"new_uuid returned {_ATTEMPTS} ids that are taken or reserved")

@@ -123,7 +123,7 @@ class OffsetsLog(CompactedLog):
 
 def _check_size(size: int, max_bytes: int | None) -> None:
     if max_bytes is not None and size > max_bytes:
-        raise BatchTooLargeError(f"a batch of {size} bytes at least, {max_bytes} are allowed")
+        raise BatchTooLargeError(f"a batch of at least {size} bytes, {max_bytes} are allowed")
 
 
 def _run_of(record: StateRecord) -> tuple[tuple[int, int] | None, bool]:

@@ -101,7 +101,7 @@ class Catalog:
         if name in self._by_name:
             raise ValueError(f"Topic '{name}' already exists.")
         if topic_id == ZERO_TOPIC_ID or topic_id in self._by_id:
-            raise ValueError(f"topic id {topic_id.hex()} is zero or taken")
+            raise ValueError(f"topic id {topic_id.hex()} is zero or in use")
         topic = Topic(name, topic_id, partitions, dict(config or {}), internal, created_ms)
         self._by_name[name] = topic
         self._by_id[topic_id] = topic
@@ -121,7 +121,7 @@ class Catalog:
         """Raise the number of partitions. Raises ``ValueError`` when it would not rise."""
         topic = self._by_name[name]
         if partitions <= topic.partitions:
-            raise ValueError(f"{name} has {topic.partitions} partitions, {partitions} is not more")
+            raise ValueError(f"{name} has {topic.partitions} partitions already, not {partitions}")
         topic.partitions = partitions
         self._note(name)
 

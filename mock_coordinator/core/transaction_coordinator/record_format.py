@@ -155,7 +155,7 @@ def _grouped(
 
 def _metadata(read: TransactionLogValue) -> TransactionMetadata:
     if read.next_producer_epoch != NO_PRODUCER_EPOCH:
-        raise RecordFormatError("a transaction of two phases, which no release has yet (KIP-939)")
+        raise RecordFormatError("two-phase commit, which no Kafka release has yet (KIP-939)")
     return TransactionMetadata(
         producer_id=read.producer_id,
         previous_producer_id=read.previous_producer_id,

@@ -32,10 +32,10 @@ def some_cluster(**options: Any) -> MockBroker:
     [
         ({"security": {"users": {}}}, r"expected SecurityOptions \(SecurityOptions.from_data"),
         ({"security": {}}, r"SecurityOptions.from_data reads plain data"),
-        ({"new_uuid": b"0123456789abcdef"}, "expected a function that gives 16 bytes"),
-        ({"new_uuid": uuid.uuid4}, r"new_uuid gave UUID\(.*\): expected 16 bytes"),
-        ({"new_uuid": lambda: b"short"}, "new_uuid gave b'short': expected 16 bytes"),
-        ({"new_uuid": lambda: "0123456789abcdef"}, "new_uuid gave '0123.*: expected 16 bytes"),
+        ({"new_uuid": b"0123456789abcdef"}, "expected a function that returns 16 bytes"),
+        ({"new_uuid": uuid.uuid4}, r"new_uuid returned UUID\(.*\): expected 16 bytes"),
+        ({"new_uuid": lambda: b"short"}, "new_uuid returned b'short': expected 16 bytes"),
+        ({"new_uuid": lambda: "0123456789abcdef"}, "new_uuid returned '0123.*: expected 16 bytes"),
     ],
 )
 def test_options_of_the_wrong_kind(make: Any, options: dict[str, Any], said: str) -> None:
@@ -52,9 +52,9 @@ def test_ids_of_your_own() -> None:
 @pytest.mark.parametrize(
     ("api", "response", "said"),
     [
-        (None, MetadataResponse(), "needs the API that it is for"),
-        ("Fetch", MetadataResponse(), "MetadataResponse is no answer of Fetch"),
-        ("Metadata", None, "NoneType is no answer of Metadata"),
+        (None, MetadataResponse(), "needs match.api"),
+        ("Fetch", MetadataResponse(), "MetadataResponse is not a response of Fetch"),
+        ("Metadata", None, "NoneType is not a response of Metadata"),
         ("Metadata", MetadataResponse(controller_id=1 << 40), "-2147483648 <= number"),
         (
             "Metadata",

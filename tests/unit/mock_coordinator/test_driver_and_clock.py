@@ -132,11 +132,11 @@ def test_a_virtual_clock_stops_at_each_deadline_on_its_way() -> None:
 
 def test_a_virtual_clock_refuses_to_go_back_or_to_run_in_circles() -> None:
     clock = VirtualClock(0)
-    with pytest.raises(ValueError, match="backwards"):
+    with pytest.raises(ValueError, match="must not be negative"):
         clock.advance(-1)
     clock.attach(lambda: 5, lambda: None)
     clock.advance(4)
-    with pytest.raises(RuntimeError, match="does not pass"):
+    with pytest.raises(RuntimeError, match="is still due after"):
         clock.advance(1)
 
 

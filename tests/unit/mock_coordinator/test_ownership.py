@@ -268,7 +268,7 @@ def test_a_crash_forgets_what_was_asked_and_not_what_is_used() -> None:
         protocol_type="consumer",
         protocols=(JoinGroupRequestProtocol(name="x", metadata=b""),),
     )
-    with pytest.raises(TransportError, match="not answered yet"):
+    with pytest.raises(TransportError, match="no response yet"):
         harness.broker.connect().ask(parked, 3)
     assert pending(checker) == 1
     harness.broker.restart()

@@ -199,12 +199,12 @@ def test_failures_say_what_was_asked(tmp_path: Path) -> None:
     assert "OwnershipViolation: two have t-0" in output
     assert "requests of the mock broker" in output
     assert "rdkafka Metadata v" in output
-    assert "no profile '1.0'" in output
-    assert "say asyncio_default_fixture_loop_scope = module" in output
-    assert "only topics may come without a name" in output
-    assert "several are a ClusterThread" in output
+    assert "unknown profile '1.0'" in output
+    assert "set asyncio_default_fixture_loop_scope = module" in output
+    assert "only topics may be a positional argument" in output
+    assert "use ClusterThread for more than one broker" in output
     assert "of several Metadata v" in output
-    assert "a Fault was expected, not 'all'" in output
+    assert "expected a Fault, not 'all'" in output
 
 
 @pytest.mark.everything("it starts pytest twice")
@@ -213,7 +213,7 @@ def test_a_test_that_two_plugins_run_is_told_so(tmp_path: Path) -> None:
     output = run(tmp_path, TWO_PLUGINS, "asyncio_mode = auto")
     assert "1 passed, " in output, output
     assert "4 errors" in output, output
-    assert "say asyncio_mode = strict, or take the mark away" in output
+    assert "set asyncio_mode = strict, or remove the mark" in output
     output = run(tmp_path, TWO_PLUGINS.partition("async def test_for_pytest")[0])
     assert "4 passed" in output, output
 

@@ -178,5 +178,5 @@ def test_a_group_overrides_the_broker() -> None:
 
 
 def test_an_unknown_profile_names_the_known() -> None:
-    with pytest.raises(ConfigError, match=r"there are 4\.0, 4\.1, 4\.2, 4\.3, 4\.4"):
+    with pytest.raises(ConfigError, match=r"expected one of 4\.0, 4\.1, 4\.2, 4\.3, 4\.4"):
         profile_named("5.0")

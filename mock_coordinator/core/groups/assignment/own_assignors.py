@@ -71,9 +71,9 @@ def _checked(
                     raise AssignorError(f"{where} of member {member_id} does not exist")
                 other = taken.get((topic_id, partition))
                 if other is not None:
-                    raise AssignorError(f"{where} is given twice, to {other} and to {member_id}")
+                    raise AssignorError(f"{where} is assigned twice, to {other} and to {member_id}")
                 taken[topic_id, partition] = member_id
         members[member_id] = spec.target if same_partitions(new, spec.target) else new
     if given:
-        raise AssignorError(f"there is no member {next(iter(given))!r}")
+        raise AssignorError(f"unknown member {next(iter(given))!r}")
     return Assignment(members)

@@ -91,7 +91,7 @@ def _validated(given: GroupInput, request: ConsumerGroupInstallAssignmentRequest
     for topic_id, topic in given.topics.items():
         for partition in range(topic.partitions):
             if (topic_id, partition) not in taken:
-                raise refused(f"Partition {topic.name}-{partition} is assigned to nobody.")
+                raise refused(f"Partition {topic.name}-{partition} is not assigned.")
     return computed
 
 
@@ -113,7 +113,7 @@ def _partitions(
         topic_id = TopicId(part.topic_id)
         topic = given.topics.get(topic_id)
         if topic is None:
-            raise refused(f"Member {row.member_id} is given a topic that nobody subscribes to.")
+            raise refused(f"Member {row.member_id} is assigned a topic without subscribers.")
         if topic_id not in member.topic_ids:
             raise refused(f"Member {row.member_id} does not subscribe to topic {topic.name}.")
         for partition in part.partitions:

@@ -73,7 +73,7 @@ def spoken(protocols: Iterable[ClassicProtocol]) -> Spoken:
         if protocol is not None:
             metadata = WorkerMetadata.decode(offered.metadata, version=protocol)
             return Spoken(protocol, offered.metadata, metadata)
-    raise WireError(f"none of these is a protocol of workers: {', '.join(_KNOWN)}")
+    raise WireError(f"no protocol of Connect workers is offered, known are {', '.join(_KNOWN)}")
 
 
 def plain_items(held: Iterable[Mapping[TopicId, Iterable[int]]]) -> Items:

@@ -52,7 +52,7 @@ class Environment:
             drawn = self.random_id()
             if not drawn.startswith("-"):
                 return drawn
-        raise RuntimeError(f"new_uuid gave {_ATTEMPTS} ids that begin with a dash")
+        raise RuntimeError(f"new_uuid returned {_ATTEMPTS} ids that begin with a dash")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +121,8 @@ def configured_assignors(config: BrokerConfig) -> dict[str, Assignor]:
         if name not in BUILTIN:
             known = ", ".join((*BUILTIN, *config.assignors))
             raise ConfigError(
-                f"group.consumer.assignors: {configured!r} is none of {known}; one of your own is "
-                "an option of the broker, assignors=[...], or named as module:Class"
+                f"group.consumer.assignors: unknown assignor {configured!r}, known: {known}; "
+                "pass your own to the broker with assignors=[...], or name it as module:Class"
             )
         chosen[name] = BUILTIN[name]
     return chosen

@@ -278,7 +278,7 @@ def test_moves_that_cannot_be_made() -> None:
         harness.cluster.move_leader("none", 0, 1)
     with pytest.raises(IndexError):
         harness.cluster.move_leader("one", 6, 1)
-    with pytest.raises(ConfigError, match="no broker 9, only 1, 2, 3"):
+    with pytest.raises(ConfigError, match="unknown broker 9, expected one of 1, 2, 3"):
         harness.cluster.move_leader("one", 0, 9)
 
 

@@ -52,7 +52,7 @@ def test_with_all_down_the_replicas_are_written_down_all_the_same() -> None:
 
 
 def test_nodes_have_different_ids() -> None:
-    with pytest.raises(ValueError, match="different ids"):
+    with pytest.raises(ValueError, match="must be unique"):
         Nodes([Node(1), Node(1)])
-    with pytest.raises(ValueError, match="different ids"):
+    with pytest.raises(ValueError, match="must be unique"):
         Nodes([])

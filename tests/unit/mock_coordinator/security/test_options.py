@@ -72,7 +72,7 @@ def test_what_is_not_understood(wrong: dict[str, Any]) -> None:
 
 def test_two_listeners_of_one_name() -> None:
     options = SecurityOptions(listeners=(ListenerOptions(name="A"), ListenerOptions(name="A")))
-    with pytest.raises(ConfigError, match="two listeners A"):
+    with pytest.raises(ConfigError, match="duplicate listener A"):
         options.state()
 
 

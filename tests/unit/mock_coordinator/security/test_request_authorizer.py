@@ -82,7 +82,7 @@ def test_a_fetch_that_waits_answers_with_what_may_be_read(broker: MockBroker) ->
         "Fetch", max_wait_ms=500, min_bytes=1, max_bytes=9000, session_epoch=-1, topics=topics
     )
     connection = broker.connect(principal="User:alice")
-    with pytest.raises(TransportError, match="not answered yet"):
+    with pytest.raises(TransportError, match="no response yet"):
         connection.ask(fetch, 12)
     broker.produce("theirs", b"not for alice")
     assert broker.core.parked_requests == 1, "what may not be read does not wake anybody"

@@ -163,7 +163,7 @@ async def test_all_brokers_run_after_a_start_and_who_had_no_leader_gets_one(tmp_
 def test_fewer_brokers_than_have_data_are_refused_and_more_are_welcome(tmp_path: Path) -> None:
     cluster_on(tmp_path).close()
     content = (tmp_path / "data").read_bytes()
-    with pytest.raises(ConfigError, match=r"is of brokers 1, 2, 3, and 3 would be missing"):
+    with pytest.raises(ConfigError, match=r"is of brokers 1, 2, 3, but 3 would be missing"):
         cluster_on(tmp_path, brokers=2)
     with pytest.raises(ConfigError, match=r"would be missing"):
         MockCluster(listen=False, data_dir=tmp_path, config={"node.id": "11"})
@@ -173,7 +173,7 @@ def test_fewer_brokers_than_have_data_are_refused_and_more_are_welcome(tmp_path:
     more.create_topic("new", 10, replication_factor=1)
     assert _replicas(more, "new") == {1, 2, 3, 4, 5}
     more.close()
-    with pytest.raises(ConfigError, match=r"and 4, 5 would be missing"):
+    with pytest.raises(ConfigError, match=r"but 4, 5 would be missing"):
         cluster_on(tmp_path)
 
 

@@ -211,9 +211,9 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"fsync": "sometimes"}, "none of always, second, never"),
+        ({"fsync": "sometimes"}, "expected one of always, second, never"),
         ({"config": {"transaction.state.log.num.partitions": "4"}}, "has 50 partitions"),
-        ({"config": {"node.id": "7"}}, "is of brokers 1, and 1 would be missing"),
+        ({"config": {"node.id": "7"}}, "is of brokers 1, but 1 would be missing"),
         ({"config": {"offsets.topic.num.partitions": "4"}}, "has 3 partitions"),
     ],
 )

@@ -101,7 +101,7 @@ def test_a_fetch_that_waits_is_woken_by_the_marker() -> None:
         partition, topic=TOPIC, isolation_level=1, max_wait_ms=60_000, min_bytes=1
     )
     core = broker.harness.broker.core
-    with pytest.raises(Exception, match="not answered yet"):
+    with pytest.raises(Exception, match="has no response yet"):
         broker.harness.ask(request, 12)
     assert core.parked_requests == 1
     assert broker.write("x", producer, b"2", sequence=1) == 0
