@@ -30,6 +30,7 @@ from kip848_client.core.wire.messages.produce import (
 )
 from kip848_client.core.wire.messages.transactions import InitProducerIdResponse
 from kip848_client.producer import _engine, _produce_driver, _sending
+from kip848_client.runtime.client._runtime import ClientRuntime
 
 __all__ = ["main"]
 
@@ -101,7 +102,9 @@ async def _once(kind: str, records: int) -> float:
     engines: Any = _engine
     engines.ProduceDriver = producing  # for this producer
     try:
-        engine = _engine.Engine(config, lambda _config, _clock: cast("Any", _YesBroker()))
+        runtime = ClientRuntime("producer")
+        runtime.begin()
+        engine = _engine.Engine(runtime, config, lambda _config, _clock: cast("Any", _YesBroker()))
     finally:
         engines.ProduceDriver = _produce_driver.ProduceDriver
     await engine.open()

@@ -195,13 +195,13 @@ async def kill(consumer: Consumer[Any, Any]) -> None:
     """End a consumer as a crash would: no commit, no leave, connections gone."""
     engine = consumer._engine
     assert engine is not None
-    assert engine._task is not None
+    assert engine.runtime.task is not None
     engine.poller.close()
-    engine._task.cancel()
-    await asyncio.gather(engine._task, return_exceptions=True)
+    engine.runtime.task.cancel()
+    await asyncio.gather(engine.runtime.task, return_exceptions=True)
     await engine.transport.close()
-    consumer._closing = Closing(())
-    await consumer._closing.finish()
+    consumer._runtime._closing = Closing(())
+    await consumer._runtime._closing.finish()
 
 
 @asynccontextmanager

@@ -65,7 +65,9 @@ async def test_a_producer_whose_task_was_cancelled_says_so_to_everybody() -> Non
         waiting = await producer.send("t", b"waits")
         under_way = asyncio.create_task(producer.send("t", b"slow"))
         await serializing.wait()
-        engine_of(producer).task.cancel()  # as those do who cancel all tasks that there are
+        task = engine_of(producer).runtime.task
+        assert task is not None
+        task.cancel()  # as those do who cancel all tasks that there are
         async with asyncio.timeout(10):
             for sent in (waiting, under_way, producer.send_and_wait("t", b"late")):
                 with pytest.raises(Kip848Error, match="cancelled from outside"):
@@ -167,7 +169,7 @@ async def test_a_life_that_is_cancelled_leaves_nothing(moment: Moment) -> None:
             async with asyncio.timeout(10):
                 await producer.stop()
             engine = engine_of(producer)
-            assert engine.task is None or engine.task.done()
+            assert engine.runtime.task is None or engine.runtime.task.done()
             assert not any(
                 each.is_open for pool in engine.transport._pools for each in _links(pool)
             )

@@ -505,6 +505,6 @@ async def test_calls_in_the_wrong_order() -> None:
         with pytest.raises(LocalProtocolError, match="was started before"):
             await again.start()
         await again.stop()
-        with pytest.raises(LocalProtocolError, match="is stopped"):
+        with pytest.raises(LocalProtocolError, match="is closed"):
             again.reconfigure({}, version=2)
         await again.run()

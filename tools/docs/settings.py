@@ -11,7 +11,13 @@ import inspect
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from kip848_client.config import AdminConfig, ConsumerConfig, ProducerConfig, WorkerConfig
+from kip848_client.config import (
+    AdminConfig,
+    ConsumerConfig,
+    MeasuredConfig,
+    ProducerConfig,
+    WorkerConfig,
+)
 from kip848_client.config._client import ClientConfig
 
 __all__ = ["Setting", "page", "settings_of"]
@@ -25,6 +31,7 @@ raises `ConfigError`, which says what is accepted; an unknown one names near one
 """
 _PARTS: Final = (
     ("Every client", ClientConfig),
+    ("Clients that measure: `Consumer`, `Producer`", MeasuredConfig),
     ("`Consumer`", ConsumerConfig),
     ("`Producer`", ProducerConfig),
     ("`Admin`", AdminConfig),

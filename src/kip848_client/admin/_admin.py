@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 import warnings
 from collections.abc import Iterable, Mapping
@@ -30,11 +29,10 @@ from kip848_client.core.shown import repr_at_any_time
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import LocalProtocolError
 from kip848_client.runtime._backoff import Backoff
-from kip848_client.runtime._closing import Closing
-from kip848_client.runtime._home import Home
 from kip848_client.runtime.arguments import checked_timeout_ms
+from kip848_client.runtime.client._observers import Observers
 from kip848_client.runtime.client._parts import connection_options
-from kip848_client.runtime.clock import LoopClock
+from kip848_client.runtime.client._runtime import ClientRuntime
 from kip848_client.runtime.net._transport import KafkaTransport
 
 __all__ = ["Admin"]
@@ -65,20 +63,12 @@ class Admin:
 
     def __init__(self, **settings: Unpack[AdminSettings]) -> None:
         self._config: Final = AdminConfig.of(settings)
-        self._transport: KafkaTransport | None = None
+        self._runtime: Final = ClientRuntime("admin")
         self._asking: Asking | None = None
-        self._home: Home | None = None
-        self._opening: asyncio.Task[None] | None = None
-        self._closing: Closing | None = None
-        self._is_stopped = False
 
     def __del__(self) -> None:
-        # __init__ may have raised
-        if getattr(self, "_transport", None) is None or (
-            self._home is not None and self._home.is_left_behind
-        ):
-            return
-        if not self._is_stopped:
+        runtime = getattr(self, "_runtime", None)  # __init__ may have raised
+        if runtime is not None and runtime.is_forgotten:
             warnings.warn(
                 f"{self!r} was never stopped: its connections stay open; await stop(), or use "
                 "async with",
@@ -97,47 +87,24 @@ class Admin:
         """Connect. Raises ``BootstrapFailed`` that says for each server why not, ``BrokerError``
         when our credentials are refused; make a new admin then. ``LocalProtocolError`` for a second
         ``start``, and when ``stop`` was called before or meanwhile."""
-        self._check_home()
-        if self._is_stopped or self._transport is not None:
-            was = "stopped" if self._is_stopped else "started"
-            raise LocalProtocolError(f"the admin was {was} before; make a new one")
-        config = self._config
-        clock = LoopClock(asyncio.get_running_loop())
-        transport = self._transport = connections(config, clock)
-        self._home = Home("admin")
-        opening = self._opening = asyncio.get_running_loop().create_task(_open(transport))
-        opening.add_done_callback(_retrieve)
-        try:
-            await asyncio.wait([opening])
-        except asyncio.CancelledError:
-            await self.stop()
-            raise
-        if self._is_stopped:
-            raise LocalProtocolError("the admin was stopped while it started; make a new one")
-        try:
-            opening.result()
-        except BaseException:
-            await self.stop()
-            raise
+        self._runtime.begin()
+        transport = connections(self._config, self._runtime.clock)
+        fields = {"client_id": self._config.client_id}
+        self._runtime.connect(transport, Observers(self._runtime.clock, fields))
+        await self._runtime.open(self._open, self.stop)
+
+    async def _open(self) -> None:
+        config, transport = self._config, self._runtime.transport
+        await transport.bootstrap()
         backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
-        self._asking = Asking(transport, clock, backoff, config.request_timeout_ms)
+        self._asking = Asking(transport, self._runtime.clock, backoff, config.request_timeout_ms)
 
     async def stop(self) -> None:
         """Disconnect. Calls that are under way end with ``LocalProtocolError``. Runs to its end
         even if the caller is cancelled; calling it again waits for the end. Before ``start`` it
         forbids that."""
-        self._check_home()
-        self._is_stopped, self._asking = True, None
-        transport = self._transport
-        if transport is not None:
-            if self._closing is None:
-                self._closing = Closing((self._stop_opening, lambda: transport.close(_closed())))
-            await self._closing.finish()
-
-    async def _stop_opening(self) -> None:
-        if self._opening is not None and not self._opening.done():
-            self._opening.cancel()  # or it would connect what is disconnected here
-            await asyncio.wait([self._opening])
+        if not self._runtime.stop_first():
+            await self._runtime.close(self._config.request_timeout_ms).finish()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -151,26 +118,18 @@ class Admin:
     ) -> None:
         await self.stop()
 
-    def _check_home(self) -> None:
-        if self._home is not None:
-            self._home.check()
-
     def _begin(self, timeout_ms: float | None) -> tuple[Asking, int]:
         """Who asks, and until when."""
-        self._check_home()
+        self._runtime.check_started()
         allowed_ms = (
             self._config.default_api_timeout_ms
             if timeout_ms is None
             else checked_timeout_ms(timeout_ms)
         )
+        if self._runtime.was_stopped:
+            raise self._runtime.closed()
         if self._asking is None:
-            raise (
-                _closed()
-                if self._is_stopped
-                else LocalProtocolError(
-                    "the admin is not started; await start(), or use async with"
-                )
-            )
+            raise LocalProtocolError("the admin is still starting; await start() first")
         return self._asking, self._asking.deadline_ms(allowed_ms)
 
     # -- groups ------------------------------------------------------------------------------
@@ -403,16 +362,3 @@ class Admin:
         checked = _arguments.checked_counts(counts)
         asking, deadline_ms = self._begin(timeout_ms)
         await _topics.create_partitions(asking, checked, deadline_ms, validate_only=validate_only)
-
-
-def _closed() -> LocalProtocolError:
-    return LocalProtocolError("the admin is stopped; make a new one")
-
-
-async def _open(transport: KafkaTransport) -> None:
-    await transport.bootstrap()
-
-
-def _retrieve(opening: asyncio.Task[None]) -> None:
-    if not opening.cancelled():
-        opening.exception()  # who started may have been cancelled

@@ -77,12 +77,12 @@ class ConsumerAdapter(Consumer[Any, Any]):
     @property
     def is_ending(self) -> bool:
         """Whether ``stop`` was called."""
-        return self._closing is not None
+        return self._runtime.was_started and self._runtime.was_stopped
 
     @property
     def is_over(self) -> bool:
         """Whether it was stopped to the end."""
-        return self._closing is not None and self._closing.over
+        return self._runtime.was_started and self._runtime.is_closed
 
     async def stop_for(self, caller: Caller) -> None:
         """``stop``, called by that task."""
@@ -260,7 +260,7 @@ class ProducerAdapter(Producer[Any, Any]):
     @property
     def is_ending(self) -> bool:
         """Whether ``stop`` was called."""
-        return self._engine is not None and self._engine.is_closing
+        return self._runtime.was_started and self._runtime.was_stopped
 
     @property
     def transaction_state(self) -> State | None:
@@ -275,7 +275,7 @@ class ProducerAdapter(Producer[Any, Any]):
     @property
     def sending_task(self) -> asyncio.Task[None] | None:
         """The task that sends, from the start on."""
-        return None if self._engine is None else self._engine.task
+        return self._runtime.task
 
     def partitions_known(self, topic: str) -> Known | None:
         """All partitions of a topic and those with a leader, if it is known."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         producer_settings,
         worker_settings,
     )
+    from kip848_client.config._metrics import MeasuredConfig
     from kip848_client.config._producer import ProducerConfig, ProducerSettings
     from kip848_client.config._worker import WorkerConfig, WorkerOptions
 
@@ -42,6 +43,7 @@ __all__ = [
     "ClientConfig",
     "ConsumerConfig",
     "ConsumerSettings",
+    "MeasuredConfig",
     "ProducerConfig",
     "ProducerSettings",
     "WorkerConfig",
@@ -62,6 +64,7 @@ _LAZY: Final = {
     "ClientConfig": "kip848_client.config._client",
     "ConsumerConfig": "kip848_client.config._consumer",
     "ConsumerSettings": "kip848_client.config._consumer",
+    "MeasuredConfig": "kip848_client.config._metrics",
     "PRODUCER_PROPERTIES": "kip848_client.config._kafka_properties",
     "ProducerConfig": "kip848_client.config._producer",
     "ProducerSettings": "kip848_client.config._producer",

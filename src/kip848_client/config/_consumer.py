@@ -14,11 +14,10 @@ from typing import Any, Final, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from kip848_client.config._assignors import checked_assignors
-from kip848_client.config._client import ClientConfig, ClientSettings, Int32, Int64, WireText
-from kip848_client.config._metrics import MetricsStore
+from kip848_client.config._client import Int32, Int64, WireText
+from kip848_client.config._metrics import MeasuredConfig, MeasuredSettings
 from kip848_client.core.client_assignors import ClientAssignor
 from kip848_client.core.shown import shown
-from kip848_client.observe.core.metrics import Metrics
 
 __all__ = ["CLASSIC_ONLY", "ConsumerConfig", "ConsumerSettings", "parse_duration_ms"]
 
@@ -47,7 +46,7 @@ CLASSIC_ONLY: Final[Mapping[str, str]] = {
 use instead."""
 
 
-class ConsumerSettings(ClientSettings, total=False):
+class ConsumerSettings(MeasuredSettings, total=False):
     """The keyword arguments of ``Consumer``, for type checkers; see ``ConsumerConfig``."""
 
     group_id: str | None
@@ -73,8 +72,6 @@ class ConsumerSettings(ClientSettings, total=False):
     isolation_level: str
     default_api_timeout_ms: int
     rebalance_callback_timeout_ms: int | None
-    metrics: Metrics | None
-    enable_metrics_push: bool
     # the classic protocol's, see CLASSIC_ONLY
     session_timeout_ms: int
     heartbeat_interval_ms: int
@@ -85,7 +82,7 @@ class ConsumerSettings(ClientSettings, total=False):
     loop: object
 
 
-class ConsumerConfig(ClientConfig):
+class ConsumerConfig(MeasuredConfig):
     """All settings of a consumer. Frozen. Times in milliseconds, sizes in bytes."""
 
     without_meaning = ("under KIP-848", CLASSIC_ONLY)
@@ -151,12 +148,6 @@ class ConsumerConfig(ClientConfig):
 
     default_api_timeout_ms: Int64 = Field(60_000, ge=1)
     """How long calls like ``commit`` or ``committed`` go on trying."""
-    metrics: MetricsStore = None
-    """A ``kip848_client.Metrics`` in which the consumer counts and measures; ``None`` for
-    nothing."""
-    enable_metrics_push: bool = True
-    """Whether brokers that ask for it get these metrics (KIP-714). It takes the package
-    opentelemetry-proto: ``pip install '.[telemetry]'``."""
 
     @property
     def poll_interval_ms(self) -> int:

@@ -1,4 +1,4 @@
-"""The setting that says where a client counts and measures."""
+"""The settings of clients that count and measure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from kip848_client.config._client import ClientConfig, ClientSettings
 from kip848_client.observe.core.metrics import Metrics
 
-__all__ = ["MetricsStore"]
+__all__ = ["MeasuredConfig", "MeasuredSettings", "MetricsStore"]
 
 
 def _checked(value: object) -> object:
@@ -19,3 +20,21 @@ def _checked(value: object) -> object:
 
 MetricsStore = Annotated[Any, BeforeValidator(_checked)]
 """A ``Metrics``, or ``None``."""
+
+
+class MeasuredSettings(ClientSettings, total=False):
+    """The keyword arguments of clients that measure, for type checkers; see ``MeasuredConfig``."""
+
+    metrics: Metrics | None
+    enable_metrics_push: bool
+
+
+class MeasuredConfig(ClientConfig):
+    """The settings of a client that measures. Frozen."""
+
+    metrics: MetricsStore = None
+    """A ``kip848_client.Metrics`` in which the client counts and measures; ``None`` for
+    nothing."""
+    enable_metrics_push: bool = True
+    """Whether brokers that ask for it get these metrics (KIP-714). It takes the package
+    opentelemetry-proto: ``pip install '.[telemetry]'``."""

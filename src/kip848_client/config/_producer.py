@@ -7,9 +7,8 @@ from typing import Final, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from kip848_client.config._client import ClientConfig, ClientSettings, Int32, Int64, WireText
-from kip848_client.config._metrics import MetricsStore
-from kip848_client.observe.core.metrics import Metrics
+from kip848_client.config._client import Int32, Int64, WireText
+from kip848_client.config._metrics import MeasuredConfig, MeasuredSettings
 
 __all__ = ["AIOKAFKA_ONLY", "ProducerConfig", "ProducerSettings"]
 
@@ -24,7 +23,7 @@ AIOKAFKA_ONLY: Final[Mapping[str, str]] = {
 """Settings of aiokafka without a meaning here, and what to use instead."""
 
 
-class ProducerSettings(ClientSettings, total=False):
+class ProducerSettings(MeasuredSettings, total=False):
     """The keyword arguments of ``Producer``, for type checkers; see ``ProducerConfig``."""
 
     acks: int | str
@@ -40,14 +39,12 @@ class ProducerSettings(ClientSettings, total=False):
     max_in_flight_requests_per_connection: int
     max_block_ms: int
     metadata_max_idle_ms: int
-    metrics: Metrics | None
-    enable_metrics_push: bool
     # aiokafka's, see AIOKAFKA_ONLY
     api_version: str | None
     loop: object
 
 
-class ProducerConfig(ClientConfig):
+class ProducerConfig(MeasuredConfig):
     """All settings of a producer. Frozen. Times in milliseconds, sizes in bytes."""
 
     without_meaning = ("here", AIOKAFKA_ONLY)
@@ -85,12 +82,6 @@ class ProducerConfig(ClientConfig):
     """How long ``send`` waits for metadata or room, and other calls for brokers."""
     metadata_max_idle_ms: Int64 = Field(300_000, ge=5_000)
     """A topic that nobody has written to for so long is forgotten."""
-    metrics: MetricsStore = None
-    """A ``kip848_client.Metrics`` in which the producer counts and measures; ``None`` for
-    nothing."""
-    enable_metrics_push: bool = True
-    """Whether brokers that ask for it get these metrics (KIP-714). It takes the package
-    opentelemetry-proto: ``pip install '.[telemetry]'``."""
 
     @property
     def idempotent(self) -> bool:

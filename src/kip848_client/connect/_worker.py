@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self, Unpack, cast
@@ -39,17 +38,17 @@ from kip848_client.core.types import GroupId
 from kip848_client.core.wire import api_named
 from kip848_client.errors import ConfigError, LocalProtocolError
 from kip848_client.runtime._backoff import jittered
-from kip848_client.runtime._closing import Closing
-from kip848_client.runtime._home import Home
 from kip848_client.runtime._membership import new_member_id
+from kip848_client.runtime.client._observers import Observers
 from kip848_client.runtime.client._parts import connection_options
-from kip848_client.runtime.clock import LoopClock
-from kip848_client.runtime.net._links import Link
+from kip848_client.runtime.client._runtime import ClientRuntime
 from kip848_client.runtime.net._transport import KafkaTransport
 
 __all__ = ["Worker"]
 
 _HEARTBEAT: Final = api_named("ConnectGroupHeartbeat")
+_LEAVE_MS: Final = 1_000
+"""What leaving the group gets once the listener has stopped everything."""
 _REASONS: Final = range(1, 128)
 _INT32_MAX: Final = 2**31 - 1
 _INT64_MAX: Final = 2**63 - 1
@@ -90,13 +89,8 @@ class Worker:
         given = self._config.assignors or (IncrementalCooperativeAssignor(),)
         self._assignors: Final[dict[str, ConnectAssignor]] = {each.name: each for each in given}
         self._offers = tuple(offered_versions(each) for each in self._assignors.values())
-        self._transport: KafkaTransport | None = None
+        self._runtime: Final = ClientRuntime("worker")
         self._driver: WorkerDriver | None = None
-        self._opening: asyncio.Task[Link] | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._home: Home | None = None
-        self._closing: Closing | None = None
-        self._is_stopped = False
 
     @repr_at_any_time
     def __repr__(self) -> str:
@@ -150,39 +144,26 @@ class Worker:
         ``BrokerError`` when our credentials are refused, ``ProtocolUnsupported`` where the broker
         does not offer ``group_protocol``, ``ConfigError`` for what the classic protocol cannot do;
         make a new worker then."""
-        self._check_home()
-        if self._is_stopped or self._transport is not None:
-            was = "stopped" if self._is_stopped else "started"
-            raise LocalProtocolError(f"the worker was {was} before; make a new one")
-        loop = asyncio.get_running_loop()
-        self._home = Home("worker")
-        config, clock = self._config, LoopClock(loop)
-        transport = self._transport = KafkaTransport(
+        self._runtime.begin()
+        config, clock = self._config, self._runtime.clock
+        transport = KafkaTransport(
             config.bootstrap_servers, config.group_id, connection_options(config), clock
         )
-        try:
-            self._opening = loop.create_task(transport.bootstrap(), name="kip848-worker-opens")
-            await asyncio.wait([self._opening])
-            self._require_not_stopped()
-            protocol = chosen_protocol(config, self._opening.result())
-            driver = self._driver = self._new_driver(protocol, transport, clock)
-            self._task = loop.create_task(driver.run(), name="kip848-worker")
-            await driver.begun()
-            self._require_not_stopped()
-        except BaseException:
-            await self.stop()
-            raise
+        fields = {"group_id": config.group_id, "client_id": config.client_id}
+        self._runtime.connect(transport, Observers(clock, fields))
+        await self._runtime.open(self._open, self.stop)
+
+    async def _open(self) -> None:
+        link = await self._runtime.transport.bootstrap()
+        driver = self._driver = self._new_driver(chosen_protocol(self._config, link))
+        self._runtime.run(driver.run())
+        await driver.begun()
         driver.post(JoinRequested(self._configuration))
 
-    def _require_not_stopped(self) -> None:
-        if self._is_stopped:
-            raise LocalProtocolError("the worker is stopped")
-
-    def _new_driver(
-        self, protocol: GroupProtocol, transport: KafkaTransport, clock: LoopClock
-    ) -> WorkerDriver:
+    def _new_driver(self, protocol: GroupProtocol) -> WorkerDriver:
         config, group_id = self._config, GroupId(self._config.group_id)
-        fields: dict[str, object] = {"group_id": group_id, "client_id": config.client_id}
+        transport, clock = self._runtime.transport, self._runtime.clock
+        fields = self._runtime.observers.fields
         core: WorkerCore | ClassicWorkerCore
         requests: WorkerRequests | ClassicRequests
         if protocol is GroupProtocol.CLASSIC:
@@ -205,19 +186,19 @@ class Worker:
 
     async def run(self) -> None:
         """Return when the worker is stopped. Raises the error that ended it."""
-        driver, task = self._running()
-        while not task.done():
+        self._runtime.check_started()
+        driver, task = self._driver, self._runtime.task
+        while driver is not None and task is not None and not task.done():
             if driver.fatal is not None:
                 raise driver.fatal
             await driver.stepped()
-        if not self._is_stopped:
-            task.result()
+        if self._runtime.failure is not None and not self._runtime.was_stopped:
+            raise self._runtime.failure.with_traceback(None)
 
     def reconfigure(self, connectors: Mapping[str, int | ConnectorTasks], *, version: int) -> None:
         """There is something else to run. The group computes anew where the connectors or their
         tasks have changed. Raises ``ConfigError`` for a version that is not newer."""
-        driver, _ = self._running()
-        self._require_not_stopped()
+        driver = self._running()
         new, old = _configuration(connectors, version), self._configuration
         if version <= old.offset:
             raise ConfigError(f"version = {version}: the worker knows version {old.offset} already")
@@ -239,8 +220,7 @@ class Worker:
         or metadata that cannot be sent; then nothing changes. Raises ``LocalProtocolError`` if the
         worker is not running.
         """
-        driver, _ = self._running()
-        self._require_not_stopped()
+        driver = self._running()
         given: Any = reason
         if isinstance(given, bool) or not isinstance(given, int) or given not in _REASONS:
             raise ConfigError(f"reason = {shown(reason)}: expected a number from 1 to 127")
@@ -251,50 +231,29 @@ class Worker:
         """Stop what runs here, leave the group, disconnect. Runs to its end even if the caller is
         cancelled; calling it again waits for the end. Raises ``LocalProtocolError`` in a method of
         the listener, which it would wait for."""
-        self._check_home()
+        self._runtime.check_home()
         if self._driver is not None and self._driver.in_listener:
             raise LocalProtocolError(
                 "stop() would wait for the listener that calls it; stop from another task"
             )
-        self._is_stopped = True
-        if self._closing is None:
-            self._closing = Closing(
-                (self._give_up_opening, self._leave, self._end, self._disconnect)
-            )
-        await self._closing.finish()
-
-    async def _give_up_opening(self) -> None:
-        if self._opening is not None:
-            self._opening.cancel()
-            await asyncio.wait([self._opening])
+        if not self._runtime.stop_first():
+            patience_ms = self._config.task_shutdown_graceful_timeout_ms + _LEAVE_MS
+            await self._runtime.close(patience_ms, (self._leave,)).finish()
 
     async def _leave(self) -> None:
-        driver, task = self._driver, self._task
+        driver, task = self._driver, self._runtime.task
         if driver is None or task is None or task.done() or driver.core.closed:
             return
-        patience_ms = self._config.task_shutdown_graceful_timeout_ms + 1_000
-        deadline_ms = LoopClock(asyncio.get_running_loop()).now_ms() + patience_ms
-        driver.post(LeaveRequested(LeaveMode.DEFAULT, deadline_ms, final=True))
+        driver.post(LeaveRequested(LeaveMode.DEFAULT, self._runtime.close_by_ms, final=True))
         await driver.left()
 
-    async def _end(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-
-    async def _disconnect(self) -> None:
-        if self._transport is not None:
-            await self._transport.close(LocalProtocolError("the worker is stopped"))
-
-    def _running(self) -> tuple[WorkerDriver, asyncio.Task[None]]:
-        self._check_home()
-        if self._driver is None or self._task is None:
-            raise LocalProtocolError("the worker is not started; await start(), or use async with")
-        return self._driver, self._task
-
-    def _check_home(self) -> None:
-        if self._home is not None:
-            self._home.check()
+    def _running(self) -> WorkerDriver:
+        self._runtime.check_started()
+        if self._runtime.was_stopped:
+            raise self._runtime.closed()
+        if self._driver is None:
+            raise LocalProtocolError("the worker is still starting; await start() first")
+        return self._driver
 
     async def __aenter__(self) -> Self:
         await self.start()

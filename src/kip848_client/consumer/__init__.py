@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kip848_client.consumer._consumer import Consumer
-from kip848_client.consumer._event_streams import EventStream
 from kip848_client.consumer._listener import RebalanceListener
 from kip848_client.consumer._parts import connections
 from kip848_client.consumer._poller import Caller, calling_task
@@ -11,6 +10,7 @@ from kip848_client.consumer._records import OffsetAndMetadata, OffsetAndTimestam
 from kip848_client.consumer._view import MemberView
 from kip848_client.core.types import GroupMetadata
 from kip848_client.records import Record, RecordBatchView
+from kip848_client.runtime.client._event_streams import EventStream
 
 __all__ = [
     "Caller",

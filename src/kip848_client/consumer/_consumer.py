@@ -173,10 +173,7 @@ class Consumer(GroupCalls[K, V]):
 
     @repr_at_any_time
     def __repr__(self) -> str:
-        group = self._config.group_id
-        is_closed = self._closing is not None or self._was_stopped_first
-        state = "closed" if is_closed else "not started" if self._engine is None else "running"
-        return f"<Consumer group={group!r} {state}>"
+        return f"<Consumer group={self._config.group_id!r} {self._runtime}>"
 
     @property
     def decoding(self) -> Decoding:
@@ -186,12 +183,12 @@ class Consumer(GroupCalls[K, V]):
     @property
     def was_started(self) -> bool:
         """Whether ``start`` was called, which is possible once."""
-        return self._engine is not None
+        return self._runtime.was_started
 
     @property
     def was_stopped(self) -> bool:
         """Whether ``stop`` was called: closed is closed, also before ``start``."""
-        return self._was_stopped_first or self._closing is not None
+        return self._runtime.was_stopped
 
     @property
     def cluster_id(self) -> str | None:
@@ -209,24 +206,18 @@ class Consumer(GroupCalls[K, V]):
         are refused; make a new consumer then. ``LocalProtocolError`` for a second ``start``,
         ``ConsumerClosed`` after ``stop``.
         """
-        self.check_home()
-        if self._engine is not None:
-            raise LocalProtocolError("a consumer can be started once")
-        if self._was_stopped_first:
-            raise ConsumerClosed("the consumer was stopped before its start; create a new one")
+        self._runtime.begin()
         engine: Engine[K, V] = Engine(
-            self._config, self._decoding, lambda: self._listener, self._network, self._events
+            self._runtime,
+            self._config,
+            self._decoding,
+            lambda: self._listener,
+            self._network,
+            self._events,
         )
         self._engine = engine
         self._take = engine.poller.take
-        try:
-            await engine.open(self._topics)
-        except BaseException as err:
-            try:
-                await self.stop()
-            except Exception as other:  # noqa: BLE001 - why it did not start matters more
-                err.add_note(f"stopping it failed, too: {other!r}")
-            raise
+        await self._runtime.open(lambda: engine.open(self._topics), self.stop)
         if self._manual is not None:
             engine.assign(self._manual)
         elif self._topics or self._pattern is not None:
@@ -276,19 +267,16 @@ class Consumer(GroupCalls[K, V]):
             limit_ms = checked_timeout_ms(timeout_ms)
         mode = checked_leave(leave)
         engine = self._engine
-        if engine is None:
-            self._was_stopped_first = True
+        if self._runtime.stop_first() or engine is None:
             self._events.close()
             return
-        engine.home.check()
         group_driver = engine.group_driver
         if group_driver is not None and group_driver.in_listener:
             raise LocalProtocolError(
                 "stop() would wait for the listener that calls it; stop from another task"
             )
         before = 0 if group_driver is None else len(group_driver.callback_failures)
-        self._closing = engine.stop(caller, mode=mode, timeout_ms=limit_ms, done=done)
-        await self._closing.finish()
+        await engine.stop(caller, mode=mode, timeout_ms=limit_ms, done=done).finish()
         if group_driver is not None and len(group_driver.callback_failures) > before:
             raise group_driver.callback_failures[before]
 
@@ -320,7 +308,7 @@ class Consumer(GroupCalls[K, V]):
         if self._config.group_id is None:
             raise ConfigError("subscribe() needs a group_id; without one, use assign()")
         checked = None if listener is None else checked_listener(listener)
-        engine = self._run() if self._engine is not None or self._was_stopped_first else None
+        engine = self._run() if self._runtime.was_started or self._runtime.was_stopped else None
         self._listener, self._topics, self._pattern = checked, names, text
         if engine is not None:
             engine.subscribe(names, text)
@@ -337,7 +325,7 @@ class Consumer(GroupCalls[K, V]):
         ``default_api_timeout_ms``). Without it, commit before. Nothing is handed out any more from
         now on, and subscribing again is legal at once. Does not raise what ended the membership.
         """
-        if self._engine is not None or self._was_stopped_first:
+        if self._runtime.was_started or self._runtime.was_stopped:
             self._look().unsubscribe()
         self._topics, self._pattern, self._manual = frozenset(), None, None
 
@@ -352,7 +340,7 @@ class Consumer(GroupCalls[K, V]):
         if self._topics or self._pattern is not None:
             raise LocalProtocolError("the consumer is subscribed; unsubscribe() first")
         manual = checked_partitions(partitions)
-        if self._engine is not None or self._was_stopped_first:
+        if self._runtime.was_started or self._runtime.was_stopped:
             self._run().assign(manual)
         self._manual = manual
 

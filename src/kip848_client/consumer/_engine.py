@@ -19,10 +19,10 @@ from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
-from kip848_client.consumer._event_streams import EventHub
 from kip848_client.consumer._fetch_driver import FetchDriver
 from kip848_client.consumer._group_driver import GroupDriver
 from kip848_client.consumer._held import Held
+from kip848_client.consumer._observers import ConsumerObservers
 from kip848_client.consumer._parts import (
     Network,
     connections,
@@ -34,9 +34,7 @@ from kip848_client.consumer._positions import Positions
 from kip848_client.consumer._record_path import RecordPath
 from kip848_client.consumer._records import OffsetAndMetadata
 from kip848_client.consumer._requests import GroupRequests
-from kip848_client.consumer._watch import Watch
 from kip848_client.consumer._wishes import CommitWishes
-from kip848_client.core.cluster import ClusterChanged
 from kip848_client.core.fetch import AssignmentChanged, Event, Started, TopicsLimited
 from kip848_client.core.member import (
     LeaveMode,
@@ -50,20 +48,16 @@ from kip848_client.core.offsets import (
 )
 from kip848_client.core.types import GroupId, TopicId, TopicPartition
 from kip848_client.errors import (
-    ConsumerClosed,
     Kip848Error,
     LocalProtocolError,
     UnsupportedVersion,
 )
 from kip848_client.observe.core.watching import FetchMeter
 from kip848_client.records import Decoding
-from kip848_client.runtime._backoff import Backoff
-from kip848_client.runtime._closing import Closing, until_open
-from kip848_client.runtime._home import Home
+from kip848_client.runtime._closing import Closing
 from kip848_client.runtime._membership import new_member_id
-from kip848_client.runtime._topics import TopicDirectory
-from kip848_client.runtime.client._parts import recovery
-from kip848_client.runtime.clock import LoopClock
+from kip848_client.runtime.client._event_streams import EventHub
+from kip848_client.runtime.client._runtime import ClientRuntime
 from kip848_client.runtime.net._transport import protocol_unsupported
 
 __all__ = ["Engine"]
@@ -86,6 +80,7 @@ class Engine(Generic[K, V]):
 
     def __init__(
         self,
+        runtime: ClientRuntime,
         config: ConsumerConfig,
         decoding: Decoding,
         listener: Callable[[], object | None],
@@ -94,21 +89,21 @@ class Engine(Generic[K, V]):
     ) -> None:
         self.config = config
         self._listener = listener
-        self._loop = asyncio.get_running_loop()
-        self.home: Final = Home("consumer")
-        self.clock = LoopClock(self._loop)
+        self.runtime: Final = runtime
+        self.clock: Final = runtime.clock
         self.member_id = new_member_id()
-        self.watch = Watch(config, self.clock, (events or EventHub()).checked_by(self.home.check))
-        self.transport = network(config, self.clock)
-        self.telemetry = self.watch.connections(self.transport, self.member_id)
-        self.backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
-        self.topics = self._build_topics()
+        hub = (events or EventHub()).checked_by(runtime.home.check)
+        self.observers: Final = ConsumerObservers(config, self.clock, hub)
+        self.transport: Final = network(config, self.clock)
+        self.observers.connected(config, self.transport, self.member_id)
+        runtime.connect(self.transport, self.observers)
+        self.topics: Final = runtime.topic_directory(config, self._post)
         self.tracker = OffsetTracker()
         self.errors = ErrorBox(self._on_error)
         self._membership = self._build_membership() if config.group_id is not None else None
         self.commits = None if self._membership is None else self._membership.commits
         self.core = fetch_core(config, self.clock)
-        meter, polls = self.watch.fetch_meter(self.core), self.watch.poll_meter()
+        meter, polls = self.observers.fetch_meter(self.core), self.observers.poll_meter()
         self.path: RecordPath[K, V] = RecordPath(
             self.core,
             self._post,
@@ -131,30 +126,13 @@ class Engine(Generic[K, V]):
         """What is assigned, with the topic's id if the group said it."""
         self.held = Held(self.fetching.post)
         self._group: TaskGroup | None = None
-        self._task: asyncio.Task[None] | None = None
         self._running = asyncio.Event()
-        self._closing: Closing | None = None
-        self._close_by_ms = self._drain_by_ms = 0
+        self._drain_by_ms = 0
         self._leave_mode = LeaveMode.DEFAULT
         self._leaving = self._by_hand = False
-        self._opening: asyncio.Task[None] | None = None
         self._starts: set[asyncio.Task[None]] = set()
 
     # -- building --------------------------------------------------------------------------------
-
-    def _build_topics(self) -> TopicDirectory:
-        config = self.config
-        return TopicDirectory(
-            self.transport,
-            self.clock,
-            self._post,
-            lambda: self._post(ClusterChanged()),
-            allow_auto_create=config.allow_auto_create_topics,
-            recovery=recovery(config),
-            backoff=self.backoff,
-            max_age_ms=config.metadata_max_age_ms,
-            fields=self.watch.fields,
-        )
 
     def _build_fetching(self, meter: FetchMeter | None) -> FetchDriver:
         return FetchDriver(
@@ -167,7 +145,7 @@ class Engine(Generic[K, V]):
             patience_ms=self.config.default_api_timeout_ms,
             request_timeout_ms=self.config.request_timeout_ms,
             meter=meter,
-            fields=self.watch.fields,
+            fields=self.observers.fields,
         )
 
     def _build_wishes(self, commits: Commits) -> CommitWishes:
@@ -193,9 +171,9 @@ class Engine(Generic[K, V]):
             self.topics,
             _unsupported,
             offers_assignors=bool(config.group_local_assignors),
-            fields=self.watch.fields,
+            fields=self.observers.fields,
         )
-        assignors = LocalAssignors(config.group_local_assignors, self.watch.fields)
+        assignors = LocalAssignors(config.group_local_assignors, self.observers.fields)
         return GroupDriver(
             group_core(
                 config,
@@ -209,7 +187,7 @@ class Engine(Generic[K, V]):
             self,
             self.errors,
             self.clock,
-            self.watch,
+            self.observers,
             listener=self._listener,
             callback_timeout_ms=config.callback_timeout_ms,
             assignors=assignors,
@@ -220,23 +198,10 @@ class Engine(Generic[K, V]):
         """Which topic a partition is read from that was assigned by hand."""
         return self.fetching.core.topic_id(tp)
 
-    @property
-    def is_open(self) -> bool:
-        """Whether ``open`` has got so far that everything runs."""
-        return self._task is not None
-
     # -- life ------------------------------------------------------------------------------------
 
     async def open(self, topics: Collection[str]) -> None:
-        """Connect. Raises ``BootstrapFailed``, ``ProtocolUnsupported``, ``BrokerError``, and
-        ``ConsumerClosed`` when ``stop`` was called meanwhile."""
-        if self._closing is None:
-            self._opening = asyncio.get_running_loop().create_task(self._open(topics))
-            await until_open(self._opening, lambda: self._closing is not None)
-        if self._closing is not None:
-            raise ConsumerClosed("the consumer was stopped while it started; create a new one")
-
-    async def _open(self, topics: Collection[str]) -> None:
+        """Connect. Raises ``BootstrapFailed``, ``ProtocolUnsupported`` and ``BrokerError``."""
         link = await self.transport.bootstrap()
         if self.config.group_id is not None:
             self.transport.require_kip848(link)
@@ -244,10 +209,9 @@ class Engine(Generic[K, V]):
                 self.transport.require_client_assignors(link)
         self.topics.want(topics)
         await self.topics.refresh()
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="kip848-consumer")
-        self._task.add_done_callback(self._on_end)
+        self.runtime.run(self._run(), self._end_waits)
         await self._running.wait()
-        self.telemetry.begin()
+        self.observers.telemetry.begin()
 
     async def _run(self) -> None:
         async with anyio.create_task_group() as group:
@@ -259,26 +223,17 @@ class Engine(Generic[K, V]):
             await self.fetching.begun()
             self._running.set()
 
-    def _fail(self, what: str, cause: BaseException | None) -> None:
-        """The consumer cannot go on: every call raises the error, and so do the calls that wait
-        now."""
-        if self._closing is not None or self.errors.fatal is not None:
-            return
-        error = Kip848Error(f"{what}; stop the consumer and create a new one")
-        error.__cause__ = cause
-        if cause is not None:
-            _log.error("%s", error, exc_info=cause, extra=dict(self.watch.fields))
-        self.errors.raise_always(error)
+    def _end_waits(self, error: Kip848Error | None) -> None:
+        """End the calls that wait, and let later ones raise ``error``; ``None``: it is closed."""
+        self._running.set()
         self.fetching.end_waits(error)
-        self.positions.stir()
+        if error is None:
+            self.positions.close()
+        else:
+            self.errors.raise_always(error)
+            self.positions.stir()
         if self.commits is not None:
             self.commits.close(error)
-
-    def _on_end(self, task: asyncio.Task[None]) -> None:
-        self._running.set()
-        cause = None if task.cancelled() else task.exception()
-        why = f"failed by a bug of its own: {cause!r}" if cause else "was cancelled from outside"
-        self._fail(f"the consumer {why}", cause)
 
     def _spawn(self, function: Callable[..., Any], *arguments: Any) -> None:
         group = self._group
@@ -291,7 +246,7 @@ class Engine(Generic[K, V]):
         if calling_task() is not None:
             group.start_soon(function, *arguments)
         else:  # a timer or a signal calls, and anyio starts tasks from tasks only
-            task = self._loop.create_task(start())
+            task = self.runtime.home.loop.create_task(start())
             self._starts.add(task)
             task.add_done_callback(self._starts.discard)
 
@@ -305,33 +260,18 @@ class Engine(Generic[K, V]):
         """
         self.poller.stop(caller, done=done)
         self.poller.stop(asyncio.current_task(), done=done)  # which waits for the end from now on
-        deadline_ms = self.clock.now_ms() + int(timeout_ms)
-        if self._closing is None:
-            self._close_by_ms, self._leave_mode = deadline_ms, mode
-            self._drain_by_ms = deadline_ms - int(min(_RESERVE_MS, timeout_ms / 4))
-            self._closing = Closing(
-                (
-                    self._stop_opening,
-                    self._drain,
-                    self._leave_for_good,
-                    self._close_sessions,
-                    lambda: self.telemetry.close(self._left_s()),
-                    self._end_tasks,
-                    self.transport.close,
-                    self._end_watch,
-                )
-            )
-        elif deadline_ms < self._close_by_ms:
-            self._close_by_ms = self._drain_by_ms = deadline_ms
-            self.poller.hasten()
-            if self._leaving:
-                self._ask_to_leave()
-        return self._closing
+        if not self.runtime.was_stopped:
+            self._leave_mode = mode
+            reserve_ms = min(_RESERVE_MS, timeout_ms / 4)
+            self._drain_by_ms = self.clock.now_ms() + int(timeout_ms - reserve_ms)
+        leave = (self._drain, self._leave_for_good, self._close_sessions)
+        return self.runtime.close(timeout_ms, leave, self._hurry)
 
-    async def _stop_opening(self) -> None:
-        if self._opening is not None and not self._opening.done():
-            self._opening.cancel()  # or it would connect what is disconnected here
-            await asyncio.wait([self._opening])
+    def _hurry(self) -> None:
+        self._drain_by_ms = self.runtime.close_by_ms
+        self.poller.hasten()
+        if self._leaving:
+            self._ask_to_leave()
 
     async def _drain(self) -> None:
         try:
@@ -341,22 +281,23 @@ class Engine(Generic[K, V]):
             self.poller.close()
 
     async def _leave_for_good(self) -> None:
-        if self._task is None or self._task.done():
+        task = self.runtime.task
+        if task is None or task.done():
             return
         auto_commit = self.config.enable_auto_commit
         if self.commits is not None and self.errors.fatal is None:
             # What the application asked for goes first: once it left it may not commit any more.
             now = self.clock.now_ms()
-            half_ms = (self._close_by_ms - now) // 2
+            half_ms = (self.runtime.close_by_ms - now) // 2
             await self.commits.drain(now + min(half_ms, _CLOSE_PATIENCE_MS))
             if auto_commit and self._by_hand:
-                await self.commits.flush(self._close_by_ms)
+                await self.commits.flush(self.runtime.close_by_ms)
         if self.group_driver is not None:
             self._ask_to_leave()
-            with anyio.move_on_after(self._left_s() + _GRACE_S):
+            with anyio.move_on_after(self.runtime.left_s() + _GRACE_S):
                 await self.group_driver.left()
         if self.commits is not None and self.errors.fatal is None:
-            await self.commits.drain(self._close_by_ms)
+            await self.commits.drain(self.runtime.close_by_ms)
 
     def _ask_to_leave(self) -> None:
         """Again with less time if need be: the nearer deadline counts."""
@@ -364,32 +305,14 @@ class Engine(Generic[K, V]):
         if self.group_driver is not None:
             flush = self.config.enable_auto_commit
             self.group_driver.post(
-                LeaveRequested(self._leave_mode, self._close_by_ms, flush=flush, final=True)
+                LeaveRequested(self._leave_mode, self.runtime.close_by_ms, flush=flush, final=True)
             )
 
     async def _close_sessions(self) -> None:
-        await self.fetching.close(self._left_s())
-
-    async def _end_tasks(self) -> None:
-        self.fetching.end_waits()
-        self.positions.close()
-        if self.commits is not None:
-            self.commits.close()
-        if self._task is None:
-            return
-        self._task.cancel()
-        _, running = await asyncio.wait([self._task], timeout=_GRACE_S)
-        if running:
-            raise Kip848Error("a task of the consumer does not end although it was cancelled")
-
-    async def _end_watch(self) -> None:
-        self.watch.close()
+        await self.fetching.close(self.runtime.left_s())
 
     def _api_deadline_ms(self) -> int:
         return self.clock.now_ms() + self.config.default_api_timeout_ms
-
-    def _left_s(self) -> float:
-        return self.clock.left_s(self._close_by_ms)
 
     # -- what is consumed ------------------------------------------------------------------------
 
@@ -420,7 +343,7 @@ class Engine(Generic[K, V]):
             if group and not group.cancel_scope.cancel_called:
                 # No heartbeats are sent any more: what is assigned is soon another member's.
                 why = f"by a bug of its own: {cause!r}" if cause else "although nobody asked for it"
-                self._fail(f"the membership ended {why}", cause)
+                self.runtime.fail(f"the membership ended {why}", cause)
 
     def unsubscribe(self) -> None:
         """Leave the group, or drop the manual assignment; what the caller has counts as done, and
@@ -477,7 +400,7 @@ class Engine(Generic[K, V]):
                     "%s-%d was assigned by hand and does not exist: its topic has %d partition(s); "
                     "it is consumed once it is there",
                     *(tp.topic, tp.partition, len(known)),
-                    extra={**self.watch.fields, "topic": tp.topic, "partition": tp.partition},
+                    extra={**self.observers.fields, "topic": tp.topic, "partition": tp.partition},
                 )
         if self._by_hand:  # else it is in a group by now, which says when to start
             self.started([tp for tp in partitions if tp in self.core.assigned])
@@ -554,7 +477,7 @@ class Engine(Generic[K, V]):
         """What is stored for these partitions."""
         if self.commits is None:
             raise LocalProtocolError("offsets are committed for a group: set group_id")
-        with self.watch.looking_up():
+        with self.observers.looking_up():
             return await self.commits.fetch_committed(tuple(partitions), self._api_deadline_ms())
 
     def fetched_at_ms(self, tp: TopicPartition) -> int | None:

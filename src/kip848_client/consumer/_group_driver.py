@@ -21,8 +21,8 @@ from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._group_log import GroupLog
 from kip848_client.consumer._listener import call_listener, listener_method
+from kip848_client.consumer._observers import ConsumerObservers
 from kip848_client.consumer._requests import GroupRequests
-from kip848_client.consumer._watch import Watch
 from kip848_client.core.client_assignors import NewAssignment
 from kip848_client.core.group import (
     AbandonComputation,
@@ -134,7 +134,7 @@ class Assignment(Protocol):
 class GroupDriver:
     """Drives one group core. Run ``run`` in a task; ``post`` events to it.
 
-    ``listener`` gives the user's listener of the moment. ``watch``: who watches the membership.
+    ``listener`` gives the user's listener of the moment. ``observers`` get each step.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class GroupDriver:
         assignment: Assignment,
         errors: ErrorBox,
         clock: Clock,
-        watch: Watch,
+        observers: ConsumerObservers,
         *,
         listener: Callable[[], object | None],
         callback_timeout_ms: int,
@@ -156,10 +156,10 @@ class GroupDriver:
         self._assignment = assignment
         self._errors = errors
         self._clock = clock
-        self._watch = watch
+        self._observers = observers
         self._log = GroupLog(
             requests.group_id,
-            {**watch.fields, "member_id": core.member.member_id},
+            {**observers.fields, "member_id": core.member.member_id},
             lambda: core.member.commit_epoch or 0,
         )
         self._listener = listener
@@ -255,7 +255,7 @@ class GroupDriver:
             return
         for command in commands:
             self._perform(command)
-        self._watch.took(event, commands)
+        self._observers.took(event, commands)
         # What may be fetched is the core's to say, in both directions and before anything is
         # awaited; a callback that has ended only counts once the core has heard of it.
         shown = self._core.fetchable, self._core.assigned_ids
@@ -374,7 +374,7 @@ class GroupDriver:
 
     def _on_late(self, late_ms: int) -> None:
         """Checks the clock once a second. A late check means that the event loop was busy."""
-        self._watch.late(late_ms)
+        self._observers.late(late_ms)
         self._tell_waits()
         interval_ms = self.member.snapshot().heartbeat_interval_ms if late_ms >= _LATE_MS else 0
         if not interval_ms or not is_blocked(late_ms, interval_ms):
@@ -383,7 +383,7 @@ class GroupDriver:
         silent_ms = None if heard_ms is None else self._clock.now_ms() - heard_ms
         fields = {"late_ms": late_ms, "silent_ms": silent_ms}
         self._log.say(logging.WARNING, what_happens_next(late_ms, silent_ms), fields)
-        self._watch.blocked(late_ms, silent_ms)
+        self._observers.blocked(late_ms, silent_ms)
 
     def _tell_waits(self) -> None:
         for level, line in self._waits.look(self._clock.now_ms(), self._core.waits, again=False):

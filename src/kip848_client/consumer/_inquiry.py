@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._engine import Engine
@@ -12,20 +12,18 @@ from kip848_client.core.fetch import EARLIEST, LATEST
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConsumerClosed, ConsumerNotStarted, NotAssigned, not_assigned
 from kip848_client.observe.core.watching import lag_of
-from kip848_client.runtime._closing import Closing
 from kip848_client.runtime.arguments import (
     checked_partition,
     checked_partitions,
     checked_times,
     checked_topic,
 )
+from kip848_client.runtime.client._runtime import ClientRuntime
 
 __all__ = ["Inquiry"]
 
 K = TypeVar("K")
 V = TypeVar("V")
-
-_CLOSED: Final = "the consumer is closed; create a new one"
 
 
 class Inquiry(Generic[K, V]):
@@ -33,10 +31,10 @@ class Inquiry(Generic[K, V]):
 
     def __init__(self, config: ConsumerConfig) -> None:
         self._config = config
+        self._runtime = ClientRuntime(
+            "consumer", closed=ConsumerClosed, not_started=ConsumerNotStarted
+        )
         self._engine: Engine[K, V] | None = None
-        self._closing: Closing | None = None
-        self._was_stopped_first = False
-        """``stop`` came before ``start``, and forbids that."""
         self._manual: tuple[TopicPartition, ...] | None = None
 
     @property
@@ -127,18 +125,13 @@ class Inquiry(Generic[K, V]):
     def check_home(self) -> None:
         """Raise ``LocalProtocolError`` outside of the event loop, thread and process in which the
         consumer was started. Every call that does something checks this."""
-        if self._engine is not None:
-            self._engine.home.check()
+        self._runtime.check_home()
 
     def _look(self) -> Engine[K, V]:
         """The engine, to look at or to take leave of."""
-        if self._engine is None:
-            if self._was_stopped_first:
-                raise ConsumerClosed(_CLOSED)
-            raise ConsumerNotStarted("the consumer is not started; call start(), or use async with")
-        self._engine.home.check()
-        if self._closing is not None and self._closing.over:
-            raise ConsumerClosed(_CLOSED)
+        self._runtime.check_started()
+        if self._engine is None or self._runtime.is_closed:
+            raise self._runtime.closed()
         return self._engine  # also while it closes: the listener may commit
 
     async def _offsets_at(

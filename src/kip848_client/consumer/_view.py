@@ -83,7 +83,7 @@ def health_of(engine: Engine[Any, Any]) -> ConsumerHealth:
     """How a consumer is now."""
     group_driver, now_ms = engine.group_driver, engine.clock.now_ms()
     fatal = engine.errors.fatal
-    if not engine.is_open and fatal is None:
+    if engine.runtime.task is None and fatal is None:
         return health_without(engine.config, Lifecycle.STARTING, None)
     if group_driver is None:
         return ConsumerHealth(
@@ -113,7 +113,7 @@ def health_of(engine: Engine[Any, Any]) -> ConsumerHealth:
         unreachable_ms=seen.coordinator_silent_ms,
         poll_age_ms=seen.poll_age_ms,
         max_poll_interval_ms=engine.config.poll_interval_ms,
-        event_loop_late_ms=engine.watch.event_loop_late_ms,
+        event_loop_late_ms=engine.observers.event_loop_late_ms,
         consecutive_fences=seen.consecutive_fences,
         fatal_error=fatal,
         waits=(

@@ -6,13 +6,13 @@ import asyncio
 from typing import TypeVar
 
 from kip848_client.config import ConsumerConfig
-from kip848_client.consumer._event_streams import EventHub, EventStream
 from kip848_client.consumer._inquiry import Inquiry
 from kip848_client.consumer._view import MemberView, health_of, health_without, view_of
 from kip848_client.core.member import MemberState
 from kip848_client.core.types import TopicPartition
 from kip848_client.observe.core.watching import ConsumerHealth, Lifecycle
 from kip848_client.runtime.arguments import checked_count, checked_timeout_ms
+from kip848_client.runtime.client._event_streams import EventHub, EventStream
 
 __all__ = ["Watched"]
 
@@ -41,9 +41,9 @@ class Watched(Inquiry[K, V]):
         any thread. Raises nothing."""
         engine = self._engine
         if engine is None:
-            phase = Lifecycle.CLOSED if self._was_stopped_first else Lifecycle.NOT_STARTED
+            phase = Lifecycle.CLOSED if self._runtime.was_stopped else Lifecycle.NOT_STARTED
             return health_without(self._config, phase, None)
-        if self._closing is not None and self._closing.over:
+        if self._runtime.is_closed:
             return health_without(self._config, Lifecycle.CLOSED, engine.errors.fatal)
         return health_of(engine)
 
@@ -70,7 +70,7 @@ class Watched(Inquiry[K, V]):
         limit_ms: float = self._config.default_api_timeout_ms
         if timeout_ms is not None:
             limit_ms = checked_timeout_ms(timeout_ms)
-        return await self._run().telemetry.instance_id(int(limit_ms))
+        return await self._run().observers.telemetry.instance_id(int(limit_ms))
 
     async def wait_stable(self, timeout_ms: int | None = None) -> frozenset[TopicPartition]:
         """Wait until the group has nothing more for us to do (state STABLE); returns the

@@ -20,7 +20,6 @@ from kip848_client.processor.core._records import Outputs, ProducerRecord
 from kip848_client.producer import Producer
 from kip848_client.records import Record
 from kip848_client.runtime._backoff import jittered
-from kip848_client.runtime._closing import Closing
 from kip848_client.runtime._signals import checked_signals, on_first_signal
 from kip848_client.runtime.arguments import (
     checked_count,
@@ -28,7 +27,7 @@ from kip848_client.runtime.arguments import (
     checked_topic,
     checked_topics,
 )
-from kip848_client.runtime.clock import LoopClock
+from kip848_client.runtime.client._runtime import ClientRuntime
 
 __all__ = ["ExactlyOnceProcessor", "ProducerRecord"]
 
@@ -155,11 +154,9 @@ class ExactlyOnceProcessor(Generic[K, V]):
         self._dead_letter_topic = _checked_dead_letters(dead_letter_topic, consumer)
         if self._dead_letter_topic in self._topics:
             raise ConfigError(f"{dead_letter_topic} is read by the processor: take another topic")
+        self._runtime: Final = ClientRuntime("processor")
         self._driver: ProcessorDriver | None = None
-        self._is_started = self._is_stopped = self._is_stop_requested = False
-        self._has_run = False
-        self._closing: Closing | None = None
-        self._close_by_s = 0.0
+        self._is_stop_requested = self._has_run = False
 
     @repr_at_any_time
     def __repr__(self) -> str:
@@ -177,14 +174,9 @@ class ExactlyOnceProcessor(Generic[K, V]):
         ``start`` and after ``stop``, and for clients that somebody else uses already: they are left
         alone.
         """
-        if self._driver is not None:
-            self._driver.home.check()
-        if self._is_started:
-            raise LocalProtocolError("a processor can be started once")
-        if self._is_stopped:
-            raise LocalProtocolError("the processor was stopped; make a new one to start")
+        self._runtime.require_new()
         self._check_clients()
-        self._is_started = True
+        self._runtime.begin()
         driver = self._driver = ProcessorDriver(
             ProcessorCore(self._settings(), jittered),
             self._consumer,
@@ -195,20 +187,15 @@ class ExactlyOnceProcessor(Generic[K, V]):
                 batch=self._batch,
                 dead_letter_topic=self._dead_letter_topic,
             ),
-            LoopClock(asyncio.get_running_loop()),
+            self._runtime.clock,
         )
         self._consumer.subscribe(self._topics, listener=driver)
+        await self._runtime.open(self._open, self.stop)
+
+    async def _open(self) -> None:
         await self._producer.start()
-        try:
-            await self._consumer.start()
-            self._check_cluster()
-        except BaseException as err:
-            closing = Closing((lambda: self._producer.stop(timeout_ms=0), self._consumer.stop))
-            try:
-                await closing.finish()
-            except Exception as other:  # noqa: BLE001 - why it did not start matters more
-                err.add_note(f"stopping its clients failed, too: {other!r}")
-            raise
+        await self._consumer.start()
+        self._check_cluster()
 
     def _check_clients(self) -> None:
         """What somebody else uses is not touched."""
@@ -268,13 +255,11 @@ class ExactlyOnceProcessor(Generic[K, V]):
         threads.
         """
         signals = checked_signals(stop_on)
+        self._runtime.check_started()
         driver = self._driver
-        if driver is None:
-            raise LocalProtocolError("the processor is not started; start() it, or use async with")
-        driver.home.check()
         if self._has_run:
             raise LocalProtocolError("a processor can be run once; make a new one")
-        if self._closing is not None or self._is_stop_requested:
+        if driver is None or self._runtime.was_stopped or self._is_stop_requested:
             return  # a signal may come before
         with on_first_signal(signals, self.request_stop):
             self._has_run = True
@@ -304,20 +289,16 @@ class ExactlyOnceProcessor(Generic[K, V]):
         """
         limit_ms = _STOP_TIMEOUT_MS if timeout_ms is None else checked_timeout_ms(timeout_ms)
         driver = self._driver
-        if driver is None:
-            self._is_stopped = True
+        if self._runtime.stop_first() or driver is None:
             return
-        driver.home.check()
         if driver.in_function:
             raise LocalProtocolError(
                 "stop() would wait for the function that calls it; call it in another task"
             )
-        if self._closing is None:
-            loop = asyncio.get_running_loop()
-            self._close_by_s = loop.time() + limit_ms / 1000
-            self._closing = Closing((self._end_run, self._stop_producer, self._stop_consumer))
-            driver.stop(int((loop.time() + limit_ms / 1000 * _PROCESSING_SHARE) * 1000))
-        await self._closing.finish()
+        if not self._runtime.was_stopped:
+            driver.stop(self._runtime.clock.now_ms() + int(limit_ms * _PROCESSING_SHARE))
+        leave = (self._end_run, self._stop_producer, self._stop_consumer)
+        await self._runtime.close(limit_ms, leave).finish()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -341,8 +322,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
     # -- closing ---------------------------------------------------------------------------------
 
     def _left_ms(self) -> int:
-        left_s = self._close_by_s - asyncio.get_running_loop().time()
-        return max(0, int(left_s * 1000))
+        return int(self._runtime.left_s() * 1000)
 
     async def _end_run(self) -> None:
         assert self._driver is not None, "stop() has seen to that"

@@ -25,7 +25,6 @@ from kip848_client.processor.core import _events as ev
 from kip848_client.processor.core._core import ProcessorCore
 from kip848_client.processor.core._model import Portion
 from kip848_client.producer import Producer
-from kip848_client.runtime._home import Home
 from kip848_client.runtime._stepping import Stepping
 
 __all__ = ["ProcessorDriver"]
@@ -49,7 +48,6 @@ class ProcessorDriver:
         self._producer = producer
         self._working = working
         self._clock = clock
-        self.home: Final = Home("processor")
         self._loop = asyncio.get_running_loop()
         self._steps: Stepping[ev.Event] = Stepping(
             self._step, lambda: core.deadline_ms, ev.TimerFired, clock

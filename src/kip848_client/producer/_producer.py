@@ -24,9 +24,15 @@ from kip848_client.core.produce import (
     State,
 )
 from kip848_client.core.shown import repr_at_any_time
-from kip848_client.errors import CommitFailed, ConfigError, Kip848Error, LocalProtocolError
+from kip848_client.errors import (
+    CommitFailed,
+    ConfigError,
+    Kip848Error,
+    LocalProtocolError,
+    ProducerFailed,
+)
 from kip848_client.producer._deliveries import Receipts, RecordMetadata
-from kip848_client.producer._engine import Engine, Network, closed, connections
+from kip848_client.producer._engine import Engine, Network, connections
 from kip848_client.producer._groups import to_commit
 from kip848_client.producer._sending import (
     Partitioner,
@@ -36,6 +42,7 @@ from kip848_client.producer._sending import (
 )
 from kip848_client.producer._transaction import Transaction
 from kip848_client.runtime.arguments import checked_timeout_ms
+from kip848_client.runtime.client._runtime import ClientRuntime
 from kip848_client.runtime.net._builder import builder_maker
 
 __all__ = ["Producer"]
@@ -123,19 +130,18 @@ class Producer(Generic[K, V]):
         self._partitioner = checked_serializer(partitioner, "partitioner")
         self._receipts = Receipts()
         self._network: Network = connections
+        self._runtime = ClientRuntime(
+            "producer", failed=lambda text, cause: ProducerFailed(text, cause=cause)
+        )
         self._engine: Engine | None = None
         self._sending: Sending | None = None
         self._bytes_sending: Sending | None = None
-        self._was_stopped_first = False
-        """``stop`` came before ``start``, and forbids that."""
         self._unfenced: set[str] = set()
         """Groups whose offsets are committed in nobody's name; that was said."""
 
     def __del__(self) -> None:
-        engine = getattr(self, "_engine", None)  # __init__ may have raised
-        if engine is None or engine.home.is_left_behind:
-            return
-        if not engine.is_closing:
+        runtime = getattr(self, "_runtime", None)  # __init__ may have raised
+        if runtime is not None and runtime.is_forgotten:
             warnings.warn(
                 f"{self!r} was never stopped: records that wait may be lost, and its connections "
                 "stay open; await stop(), or use async with",
@@ -146,9 +152,7 @@ class Producer(Generic[K, V]):
 
     @repr_at_any_time
     def __repr__(self) -> str:
-        engine = self._engine
-        state = "closed" if self.was_stopped else "not started" if engine is None else "running"
-        return f"<Producer transactional_id={self._config.transactional_id!r} {state}>"
+        return f"<Producer transactional_id={self._config.transactional_id!r} {self._runtime}>"
 
     @property
     def config(self) -> ProducerConfig:
@@ -158,12 +162,12 @@ class Producer(Generic[K, V]):
     @property
     def was_started(self) -> bool:
         """Whether ``start`` was called, which is possible once."""
-        return self._engine is not None
+        return self._runtime.was_started
 
     @property
     def was_stopped(self) -> bool:
         """Whether ``stop`` was called: closed is closed, also before ``start``."""
-        return self._was_stopped_first or (self._engine is not None and self._engine.is_closing)
+        return self._runtime.was_stopped
 
     @property
     def cluster_id(self) -> str | None:
@@ -186,7 +190,7 @@ class Producer(Generic[K, V]):
         limit_ms: float = self._config.max_block_ms
         if timeout_ms is not None:
             limit_ms = checked_timeout_ms(timeout_ms)
-        return await self._run().telemetry.instance_id(int(limit_ms))
+        return await self._run().observers.telemetry.instance_id(int(limit_ms))
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -199,20 +203,9 @@ class Producer(Generic[K, V]):
         ``max_block_ms``, ``BrokerError`` when our credentials are refused; make a new producer
         then. ``LocalProtocolError`` for a second ``start``, and after ``stop``.
         """
-        self.check_home()
-        if self._engine is not None:
-            raise LocalProtocolError("a producer can be started once")
-        if self._was_stopped_first:
-            raise LocalProtocolError("the producer was stopped before its start; make a new one")
-        engine = self._engine = Engine(self._config, self._network, self._receipts)
-        try:
-            await engine.open()
-        except BaseException as err:
-            try:
-                await self.stop(timeout_ms=0)
-            except Exception as other:  # noqa: BLE001 - why it did not start matters more
-                err.add_note(f"stopping it failed, too: {other!r}")
-            raise
+        self._runtime.begin()
+        engine = self._engine = Engine(self._runtime, self._config, self._network, self._receipts)
+        await self._runtime.open(engine.open, lambda: self.stop(timeout_ms=0))
         self._sending = Sending(
             engine, self._key_serializer, self._value_serializer, self._partitioner
         )
@@ -232,10 +225,8 @@ class Producer(Generic[K, V]):
         if timeout_ms is not None:
             limit_ms = checked_timeout_ms(timeout_ms)
         engine = self._engine
-        if engine is None:
-            self._was_stopped_first = True
+        if self._runtime.stop_first() or engine is None:
             return
-        engine.home.check()
         closing = engine.stop(limit_ms)
         self._sending = None
         await closing.finish()
@@ -390,8 +381,7 @@ class Producer(Generic[K, V]):
     def check_home(self) -> None:
         """Raise ``LocalProtocolError`` outside of the event loop, thread and process in which the
         producer was started. Every call checks this."""
-        if self._engine is not None:
-            self._engine.home.check()
+        self._runtime.check_home()
 
     def sending(self) -> Sending:
         """Accepts records; for transactions."""
@@ -414,14 +404,10 @@ class Producer(Generic[K, V]):
         return sending
 
     def _run(self) -> Engine:
+        self._runtime.check_started()
         engine = self._engine
-        if engine is None:
-            if self._was_stopped_first:
-                raise closed()
-            raise LocalProtocolError("the producer is not started; start() it, or use async with")
-        engine.home.check()
-        if engine.is_closing:
-            raise closed()
+        if engine is None or self._runtime.was_stopped:
+            raise self._runtime.closed()
         if self._sending is None:
             raise LocalProtocolError("the producer is still starting; await start() first")
         return engine

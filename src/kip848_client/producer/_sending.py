@@ -78,9 +78,9 @@ class Sending:
         self._is_plain = not self._serializes and partitioner is None
         self._routes = core.routes
         self._add = core.add
-        self._loop = engine.loop
-        self._home = engine.home
-        self.thread: Final = engine.home.thread
+        self._home = engine.runtime.home
+        self._loop = self._home.loop
+        self.thread: Final = self._home.thread
         self._batches = engine.producing.deliveries.batches
         self._gives_way = False
         self._turn_ms = 0

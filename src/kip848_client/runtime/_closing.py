@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
-__all__ = ["Closing", "until_open"]
+__all__ = ["Closing", "Step"]
 
 Step = Callable[[], Awaitable[None]]
 
@@ -48,18 +48,6 @@ class Closing:
             errors[0].add_note(f"while closing, also: {other!r}")
         if errors:
             raise errors[0]
-
-
-async def until_open(opening: asyncio.Task[None], is_closing: Callable[[], bool]) -> None:
-    """Wait until a client is open, or until closing it has cancelled ``opening``; that does not
-    cancel the caller. Raises what ``opening`` raises, and ``CancelledError`` when the
-    caller itself is cancelled."""
-    try:
-        await opening
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if not is_closing() or (task is not None and task.cancelling()):
-            raise
 
 
 def _retrieve(task: asyncio.Task[None]) -> None:

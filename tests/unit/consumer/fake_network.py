@@ -71,7 +71,7 @@ class FakeTransport:
     def forget_coordinator(self) -> None:
         pass
 
-    async def close(self) -> None:
+    async def close(self, _why: Any) -> None:
         self.closed += 1
         self.closing()
         self._connection.close()

@@ -128,8 +128,8 @@ async def test_a_consumer_whose_tasks_were_cancelled_says_so(
 ) -> None:
     async with offline(monkeypatch) as one:
         await get(one)
-        assert one.engine._task is not None
-        one.engine._task.cancel()
+        assert one.engine.runtime.task is not None
+        one.engine.runtime.task.cancel()
         # the engine hears of the end of its task one turn of the loop after it
         await until(lambda: one.engine.errors.fatal is not None)
         with pytest.raises(Kip848Error, match="was cancelled from outside"):

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from kip848_client.consumer._event_streams import EventHub
 from kip848_client.errors import LocalProtocolError
 from kip848_client.observe.core.watching import (
     EventsMissed,
@@ -20,6 +19,7 @@ from kip848_client.observe.core.watching import (
     MemberFenced,
     MembershipEvent,
 )
+from kip848_client.runtime.client._event_streams import EventHub
 
 pytestmark = pytest.mark.asyncio
 

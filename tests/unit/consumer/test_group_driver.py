@@ -14,10 +14,9 @@ import pytest
 
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._errors import ErrorBox
-from kip848_client.consumer._event_streams import EventHub
 from kip848_client.consumer._group_driver import GroupDriver
+from kip848_client.consumer._observers import ConsumerObservers
 from kip848_client.consumer._requests import GroupRequests
-from kip848_client.consumer._watch import Watch
 from kip848_client.core.group import GroupCore
 from kip848_client.core.member import (
     LeaveMode,
@@ -62,6 +61,7 @@ from kip848_client.errors import (
     UnsupportedVersion,
 )
 from kip848_client.observe.core.watching import EventLoopBlocked
+from kip848_client.runtime.client._event_streams import EventHub
 from tests.support.late_tasks import LateTasks
 from tests.unit.consumer.fakes import FakeClock, FakeTopics, FakeTransport
 from tests.unit.waiting import some_rounds, until
@@ -189,7 +189,7 @@ class GroupDriverHarness:
             self.assignment,
             self.errors,
             self.clock,
-            Watch(ConsumerConfig.of({"group_id": "g"}), self.clock, self.hub),
+            ConsumerObservers(ConsumerConfig.of({"group_id": "g"}), self.clock, self.hub),
             listener=lambda: self.listener,
             callback_timeout_ms=60_000,
         )

@@ -198,7 +198,7 @@ class TestAtOnce:
         async with offline(monkeypatch, linger_ms=60_000) as one:
             sending = one.producer.sending()
             sent = [await sending.send("t", b"0", b"k", None, None, None) for _ in range(2)]
-            task = one.engine.task
+            task = one.engine.runtime.task
             assert task is not None
             task.cancel()
             await asyncio.wait([task])
@@ -283,7 +283,7 @@ class TestNothingRunsAnyMore:
         async with offline(monkeypatch, linger_ms=60_000) as one:
             producer = one.producer
             open_batch = await producer.send("t", b"0")
-            task = one.engine.task
+            task = one.engine.runtime.task
             assert task is not None
             task.cancel()
             await asyncio.wait([task])

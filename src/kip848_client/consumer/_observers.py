@@ -1,0 +1,80 @@
+"""What observes a consumer: its metrics and the streams of its events.
+
+Fetching and polling have meters of their own, and the group driver calls ``took``. The path of
+records is not touched.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from kip848_client.config import ConsumerConfig
+from kip848_client.core.fetch import FetchCore
+from kip848_client.core.ports import Clock
+from kip848_client.core.types import MemberId
+from kip848_client.observe.core.metrics import connection_rows
+from kip848_client.observe.core.watching import Chronicle, FetchMeter, GroupMeter, PollMeter
+from kip848_client.runtime.client._event_streams import EventHub
+from kip848_client.runtime.client._observers import MemberObservers
+from kip848_client.runtime.net._transport import KafkaTransport
+
+__all__ = ["ConsumerObservers"]
+
+
+class ConsumerObservers(MemberObservers):
+    """Those of one consumer."""
+
+    def __init__(self, config: ConsumerConfig, clock: Clock, hub: EventHub) -> None:
+        super().__init__(
+            clock,
+            {"group_id": config.group_id, "client_id": config.client_id},
+            config,
+            {"client-id": config.client_id, "group-id": config.group_id or ""},
+            Chronicle(int(time.time() * 1000) - clock.now_ms()),
+            hub,
+        )
+        self._committed = config.isolation_level == "read_committed"
+        self._meter: GroupMeter | None = None
+        if config.group_id is not None and self.metrics is not None:
+            self._meter = GroupMeter(self.metrics)
+            self.add(self._meter.took)
+
+    def connected(
+        self, config: ConsumerConfig, transport: KafkaTransport, member_id: MemberId
+    ) -> None:
+        """Measure the connections of ``transport`` and push metrics through it, if wanted."""
+        labels = {
+            "group_id": config.group_id,
+            "group_instance_id": config.group_instance_id,
+            "group_member_id": None if config.group_id is None else member_id,
+            "client_rack": config.client_rack,
+        }
+        self.measure(transport, connection_rows.CONSUMER, labels)
+
+    @contextmanager
+    def looking_up(self) -> Generator[None]:
+        """The application waits to hear what is committed."""
+        began_ms = self._clock.now_ms()
+        try:
+            yield
+        finally:
+            now_ms = self._clock.now_ms()
+            if self._meter is not None:
+                self._meter.looked_up(now_ms, now_ms - began_ms)
+
+    def fetch_meter(self, core: FetchCore) -> FetchMeter | None:
+        """What measures fetching, if anything is measured."""
+        if self.metrics is None:
+            return None
+        return FetchMeter(self.metrics, core, committed=self._committed)
+
+    def poll_meter(self) -> PollMeter | None:
+        """What measures calls for records, if anything is measured."""
+        return PollMeter(self.metrics) if self.metrics is not None else None
+
+    def late(self, late_ms: int) -> None:
+        super().late(late_ms)
+        if self._meter is not None:
+            self._meter.late(self._clock.now_ms(), late_ms)

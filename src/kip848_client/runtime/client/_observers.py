@@ -1,0 +1,133 @@
+"""All observers of one client: its log, its metrics, its meters, and KIP-714.
+
+A driver calls ``took`` with each step of its core. Without metrics and without events there is
+nothing to call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from kip848_client.config import MeasuredConfig
+from kip848_client.core.ports import Clock
+from kip848_client.observe.core.metrics import ClientMetrics
+from kip848_client.observe.core.metrics.connection_rows import ConnectionRows
+from kip848_client.observe.core.watching import Chronicle, ConnectionMeter
+from kip848_client.runtime.client._event_streams import EventHub
+from kip848_client.runtime.net._transport import KafkaTransport
+from kip848_client.runtime.telemetry import NoTelemetry, TelemetryDriver, telemetry_of
+
+__all__ = ["MemberObservers", "Observers", "StepObserver"]
+
+StepObserver = Callable[[int, Any, Sequence[Any]], None]
+"""Gets the time of a step in ms, its event, and the commands that the core returned."""
+
+
+class Observers:
+    """Those of one client.
+
+    Args:
+        clock: The client's clock.
+        fields: What every line of the client's log has beside its text.
+        config: The client's settings; ``None`` for one that measures nothing.
+        tags: The tags of its metrics.
+    """
+
+    telemetry: TelemetryDriver | NoTelemetry
+
+    def __init__(
+        self,
+        clock: Clock,
+        fields: Mapping[str, object],
+        config: MeasuredConfig | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        self.fields: Final = dict(fields)
+        self._clock = clock
+        self._config = config
+        self._of_steps: list[StepObserver] = []
+        self._at_end: list[Callable[[], None]] = []
+        self.telemetry = NoTelemetry("it counts nothing")
+        self.metrics: ClientMetrics | None = None
+        """What the client counts in, if it counts anything."""
+        store = None if config is None else config.metrics
+        if store is not None:
+            metrics = self.metrics = store.open(dict(tags or {}), clock.now_ms)
+            self._at_end.append(lambda: store.close(metrics))
+
+    def add(self, took: StepObserver, close: Callable[[], None] | None = None) -> None:
+        """Call ``took`` with each step from now on, and ``close`` when the client is closed."""
+        self._of_steps.append(took)
+        if close is not None:
+            self._at_end.append(close)
+
+    def measure(
+        self, transport: KafkaTransport, rows: ConnectionRows, labels: Mapping[str, str | None]
+    ) -> None:
+        """Measure the connections of ``transport``, and push metrics through it, if anything is
+        measured. ``labels`` are those of KIP-714; ``None`` leaves one out."""
+        config = self._config
+        assert config is not None, "a client without metrics has nothing to measure"
+        if self.metrics is not None:
+            transport.measure(ConnectionMeter(self.metrics, rows))
+        self.telemetry = telemetry_of(
+            transport,
+            self._clock,
+            self.metrics,
+            labels,
+            self.fields,
+            is_wanted=config.enable_metrics_push,
+            is_asked_for="enable_metrics_push" in config.model_fields_set,
+            request_timeout_ms=config.request_timeout_ms,
+        )
+
+    def took(self, event: object, commands: Sequence[object]) -> None:
+        """The client's core has taken an event and returned these commands."""
+        if self._of_steps:
+            now_ms = self._clock.now_ms()
+            for each in self._of_steps:
+                each(now_ms, event, commands)
+
+    def close(self) -> None:
+        """The client is stopped."""
+        for each in self._at_end:
+            each()
+
+
+class MemberObservers(Observers):
+    """Those of a client that is a member of a group: streams of events, too.
+
+    Args:
+        chronicle: Makes events of the steps of the core.
+        hub: Has the streams.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        fields: Mapping[str, object],
+        config: MeasuredConfig,
+        tags: Mapping[str, str],
+        chronicle: Chronicle,
+        hub: EventHub,
+    ) -> None:
+        super().__init__(clock, fields, config, tags)
+        self._chronicle = chronicle
+        self._hub = hub
+        self.event_loop_late_ms = 0
+        """How late the newest look at the clock was."""
+        self.add(self._tell_streams, hub.close)
+
+    def _tell_streams(self, now_ms: int, event: Any, commands: Sequence[Any]) -> None:
+        heartbeats = self._hub.with_heartbeats
+        for each in self._chronicle.of(now_ms, event, commands, heartbeats=heartbeats):
+            self._hub.put(each)
+
+    def late(self, late_ms: int) -> None:
+        """The event loop ran a timer so late."""
+        self.event_loop_late_ms = late_ms
+
+    def blocked(self, late_ms: int, silent_ms: int | None) -> None:
+        """The event loop was blocked for longer than a heartbeat may wait."""
+        self._hub.put(self._chronicle.blocked(self._clock.now_ms(), late_ms, silent_ms))
