@@ -1,8 +1,8 @@
 """Kafka's error codes: number, name, whether a retry can help, and Kafka's default message.
 
-The table is that of Kafka 4.4 (class ``Errors`` of the Java clients), plus the private codes of
-the draft protocols. A code that is not listed stays a plain number everywhere: a
-newer broker must never be able to crash an older client by naming a new error.
+The source is Kafka 4.4 (class ``Errors`` of the Java clients), plus the private codes of the draft
+protocols. A code that is not in the table stays a plain number, so that a new error of a newer
+broker cannot crash an older client.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class ErrorCode(IntEnum):
-    """The error codes that this version knows by name."""
+    """Error codes that this version knows by name (Kafka 4.4, class ``Errors``)."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -504,7 +504,15 @@ _OF_THE_BROKER: Final = (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.BROKER_NOT_AV
 
 
 def error_name(code: int) -> str:
-    """``"STALE_MEMBER_EPOCH"`` for 113; ``"UNKNOWN_ERROR_4242"`` for a code that we do not know."""
+    """Return the name of an error code.
+
+    Args:
+        code: Kafka's error code.
+
+    Returns:
+        Kafka's name, such as ``"STALE_MEMBER_EPOCH"`` for 113, or ``"UNKNOWN_ERROR_4242"`` for a
+        code that this version does not know.
+    """
     try:
         return ErrorCode(code).name
     except ValueError:
@@ -512,16 +520,31 @@ def error_name(code: int) -> str:
 
 
 def is_retriable(code: int) -> bool:
-    """Whether Kafka's clients treat this code as worth a retry. Unknown codes are not."""
+    """Return whether Kafka's clients retry after an error code; unknown codes are not retriable.
+
+    Args:
+        code: Kafka's error code.
+    """
     return code in RETRIABLE
 
 
 def passes_in_lookup(code: int) -> bool:
-    """Whether FindCoordinator is asked again after this code: a broker that failed by itself says
-    nothing about who asks. (Kafka's own clients give up then, which costs a consumer its group.)"""
+    """Return whether FindCoordinator is retried after an error code.
+
+    This includes internal errors of the broker, which do not depend on the request. (Kafka's own
+    clients give up on these, and their consumers leave the group.)
+
+    Args:
+        code: Kafka's error code.
+    """
     return is_retriable(code) or code in _OF_THE_BROKER
 
 
 def default_message(code: int) -> str:
-    """Kafka's own text for the code, which a broker sends when it has nothing more specific."""
+    """Return Kafka's default message for an error code. Brokers send it if they do not have a more
+    specific one.
+
+    Args:
+        code: Kafka's error code.
+    """
     return _MESSAGES.get(code, error_name(code))

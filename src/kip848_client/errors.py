@@ -3,41 +3,41 @@
 ::
 
     Kip848Error
-    ├── ConfigError (also ValueError)      a setting is wrong; says which, and near names
+    ├── ConfigError (also ValueError)      a setting is wrong; names it, and similar names
     ├── WireError                          bytes could not be read or written
     │   └── UnsupportedVersion             no common version of an API
     ├── ProtocolError
-    │   ├── LocalProtocolError             you asked for what this state does not allow
-    │   └── RemoteProtocolError            the broker answered what the protocol does not allow
-    ├── BrokerError                        the broker refused; carries code, name and its message
+    │   ├── LocalProtocolError             the current state does not allow this call
+    │   └── RemoteProtocolError            the broker's answer violates the protocol
+    ├── BrokerError                        the broker refused; has code, name and message
     │   ├── FencedMemberEpoch, UnknownMemberId, StaleMemberEpoch, FencedInstanceId,
     │   │   UnreleasedInstanceId, GroupMaxSizeReached, UnsupportedAssignor,
     │   │   InvalidRegularExpression, GroupIdNotFound, GroupAuthorizationFailed,
     │   │   TopicAuthorizationFailed, InvalidGroupId, InvalidRequest, ProtocolUnsupported
-    │   └── UnknownBrokerError             a code this version does not know, kept as a number
-    ├── CommitFailed                       offsets that were not committed, and why
+    │   └── UnknownBrokerError             a code that this version does not know
+    ├── CommitFailed                       offsets were not committed
     ├── NoOffsetForPartition               no committed offset and auto_offset_reset is "none"
-    │   └── OffsetOutOfRange               the position is not in the log (any more), and as above
-    │       └── LogTruncated               records that were handed out are not in the log any more
-    ├── TopicGone                          a topic that was assigned by hand was deleted
+    │   └── OffsetOutOfRange               the position is not in the log, and as above
+    │       └── LogTruncated               returned records are no longer in the log
+    ├── TopicGone                          a manually assigned topic was deleted
     ├── RecordUnreadable                   a deserializer raised, or the bytes are damaged
-    ├── SchemaUnavailable                  a schema registry has not told a schema
-    ├── RecordTooLarge (also ValueError)   a record that no request could carry
-    ├── TransactionAborted                 nothing of it is committed: abort, rewind, go on
+    ├── SchemaUnavailable                  a schema registry did not return a schema
+    ├── RecordTooLarge (also ValueError)   a record that does not fit into a request
+    ├── TransactionAborted                 nothing is committed: abort, rewind, continue
     │   └── TransactionTimedOut            the coordinator ended it before the producer did
-    ├── CommitInDoubt                      nobody knows yet whether it is committed: commit again
-    ├── ProducerFailed                     this producer cannot go on: make a new one
-    │   └── ProducerFenced                 another producer has the transactional id now
+    ├── CommitInDoubt                      the outcome is unknown: commit again
+    ├── ProducerFailed                     this producer cannot be used: create a new one
+    │   └── ProducerFenced                 another producer uses the transactional id
     ├── TransportError
-    │   ├── BootstrapFailed                no broker of the list answered
+    │   ├── BootstrapFailed                no bootstrap server answered
     │   ├── CoordinatorUnavailable         no coordinator could be found or reached in time
     │   ├── RequestTimedOut                a broker did not answer one request in time
-    │   └── DeliveryTimedOut               records that no broker took, or answered for, in time
+    │   └── DeliveryTimedOut               records were not acknowledged in time
     ├── CallbackError                      a rebalance listener raised or overran its time
     ├── ConsumerClosed                     the consumer is closed
-    │   └── ConsumerNotStarted             (also LocalProtocolError) it is not started yet
+    │   └── ConsumerNotStarted             (also LocalProtocolError) not started yet
     ├── NotAssigned                        this partition is not assigned to this consumer
-    └── AdminFailed                        some of what an admin asked for was refused
+    └── AdminFailed                        some parts of an admin request failed
 """
 
 from __future__ import annotations
@@ -102,42 +102,47 @@ __all__ = [
 
 
 class Kip848Error(Exception):
-    """Base of everything this package raises on purpose. Can be copied and pickled, as Python's own
-    errors can: what a worker process raises reaches the process that waits for it."""
+    """Base class of all exceptions of this package.
+
+    They can be copied and pickled like Python's own, so an error of a worker process reaches the
+    process that waits for it.
+    """
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self), self.args), vars(self)
 
 
 def _again(kind: type[Exception], args: tuple[Any, ...]) -> Exception:
-    """An error that says what another one said, without telling it anew what it was told."""
+    """Rebuild an exception from its type and args without calling ``__init__``."""
     return kind.__new__(kind, *args)
 
 
 class ConfigError(Kip848Error, ValueError):
-    """A setting is wrong. The message names the setting, the value and what is accepted."""
+    """A setting is wrong. The message has the setting, its value and the accepted values."""
 
 
 class WireError(Kip848Error):
-    """Bytes could not be read as, or a message could not be written as, the Kafka wire format."""
+    """Bytes or a message could not be decoded from or encoded in the Kafka wire format."""
 
 
 class UnsupportedVersion(WireError):
-    """The two sides share no version of an API. The message names both ranges."""
+    """Client and broker have no common version of an API. The message has both ranges."""
 
 
 class ProtocolError(Kip848Error):
-    """A rule of the group protocol was broken; see the two subclasses for by whom."""
+    """A protocol rule was broken: by the client (``LocalProtocolError``) or the broker
+    (``RemoteProtocolError``)."""
 
 
 class LocalProtocolError(ProtocolError):
-    """You asked for something that the current state does not allow. Nothing was changed."""
+    """The current state does not allow this call. Nothing was changed."""
 
 
 class RemoteProtocolError(ProtocolError):
-    """The broker answered something that the protocol does not allow.
+    """The broker's answer violates the protocol.
 
-    ``hint`` says what the caller should do next.
+    Attributes:
+        hint: What the caller should do next; may be empty.
     """
 
     def __init__(self, message: str, *, hint: str = "") -> None:
@@ -148,8 +153,13 @@ class RemoteProtocolError(ProtocolError):
 class BrokerError(Kip848Error):
     """A broker refused a request.
 
-    ``code`` is Kafka's error code, ``name`` its name, ``broker_message`` the broker's own words
-    (or ``None``), ``api`` the request that was refused, ``retriable`` whether Kafka calls it so.
+    Attributes:
+        code: Kafka's error code.
+        name: Kafka's name of the code, such as ``UNKNOWN_MEMBER_ID``.
+        broker_message: The broker's own error message, or ``None``.
+        api: The API whose request was refused, such as ``ConsumerGroupHeartbeat``.
+        retriable: Whether Kafka classifies the code as retriable.
+        hint: What the caller can do about it; may be empty.
     """
 
     def __init__(
@@ -201,7 +211,7 @@ class GroupMaxSizeReached(BrokerError):
 
 class UnsupportedAssignor(BrokerError):
     """UNSUPPORTED_ASSIGNOR: the broker does not offer this server-side assignor, or the versions of
-    our client-side ones do not go together with those of the other members."""
+    this member's client-side assignors are not compatible with those of the other members."""
 
 
 class InvalidRegularExpression(BrokerError):
@@ -209,7 +219,7 @@ class InvalidRegularExpression(BrokerError):
 
 
 class GroupIdNotFound(BrokerError):
-    """GROUP_ID_NOT_FOUND: no group of that id, or the group is of another type."""
+    """GROUP_ID_NOT_FOUND: the group does not exist or has another type."""
 
 
 class GroupAuthorizationFailed(BrokerError):
@@ -221,7 +231,7 @@ class TopicAuthorizationFailed(BrokerError):
 
 
 class InvalidGroupId(BrokerError):
-    """INVALID_GROUP_ID: the group id is not acceptable."""
+    """INVALID_GROUP_ID: the group id is invalid."""
 
 
 class InvalidRequest(BrokerError):
@@ -229,18 +239,20 @@ class InvalidRequest(BrokerError):
 
 
 class ProtocolUnsupported(BrokerError):
-    """UNSUPPORTED_VERSION: the broker does not serve the KIP-848 protocol in a version that we
-    speak."""
+    """UNSUPPORTED_VERSION: the broker does not support any KIP-848 version of this client."""
 
 
 class UnknownBrokerError(BrokerError):
-    """An error code that this version of the package does not know, kept as a number."""
+    """An error code that this version of the package does not know; it has only a number."""
 
 
 class CommitFailed(Kip848Error):
-    """Offsets were not committed. ``offsets`` maps the partitions concerned to the offsets that
-    were meant; ``cause`` is the last error. Records after the last commit will be delivered
-    again."""
+    """Offsets were not committed. Records after the last commit will be delivered again.
+
+    Attributes:
+        offsets: The offsets that were not committed, by partition.
+        cause: The last error, or ``None``.
+    """
 
     def __init__(
         self, message: str, *, offsets: Mapping[Any, Any], cause: BaseException | None = None
@@ -255,9 +267,18 @@ class NoOffsetForPartition(Kip848Error):
 
 
 class OffsetOutOfRange(NoOffsetForPartition):
-    """The position is not in the partition's log any more, or never was, and
-    ``auto_offset_reset="none"`` forbids choosing another. ``start`` and ``end`` say what the log
-    has (``end`` is the offset after its last record). Way out: ``seek`` between them."""
+    """The position is outside the partition's log, and ``auto_offset_reset="none"`` forbids
+    choosing another.
+
+    To continue, ``seek`` to an offset from ``start`` to ``end``.
+
+    Attributes:
+        topic: The topic.
+        partition: The partition.
+        offset: The position that is not in the log.
+        start: The first offset of the log.
+        end: The offset after the last record of the log.
+    """
 
     def __init__(
         self, message: str, *, topic: str, partition: int, offset: int, start: int, end: int
@@ -271,10 +292,15 @@ class OffsetOutOfRange(NoOffsetForPartition):
 
 
 class LogTruncated(OffsetOutOfRange):
-    """Records that were handed out are not in the partition's log any more: a broker that lacked
-    them became the leader (unclean election, KIP-320). ``end`` is where the logs differ, and
-    ``leader_epoch`` the epoch of the last record before it. Way out: undo what the records from
-    ``end`` on have done, and ``seek`` to ``end``."""
+    """Records that the consumer has returned are no longer in the partition's log: a broker without
+    them became the leader (unclean election, KIP-320).
+
+    To continue, undo the effects of the records from ``end`` on, and ``seek`` to ``end``.
+
+    Attributes:
+        end: The first offset at which the logs differ.
+        leader_epoch: The leader epoch of the last record before ``end``.
+    """
 
     def __init__(self, message: str, *, leader_epoch: int, **where: Any) -> None:
         super().__init__(message, **where)
@@ -282,8 +308,14 @@ class LogTruncated(OffsetOutOfRange):
 
 
 class TopicGone(Kip848Error):
-    """A topic that was assigned by hand does not exist any more. ``topic`` is its name. Way out:
-    ``assign`` what is there now; a topic of the same name is another one."""
+    """A manually assigned topic no longer exists.
+
+    To continue, ``assign`` existing partitions. If the topic was created again with the same name,
+    it is a different topic.
+
+    Attributes:
+        topic: The topic's name.
+    """
 
     def __init__(self, message: str, *, topic: str) -> None:
         super().__init__(message)
@@ -354,13 +386,15 @@ class BatchUnreadable(RecordUnreadable):
 
 
 class SchemaUnavailable(Kip848Error):
-    """A schema registry has not told a schema, or has not taken one: it is down or slow, it does
-    not know the schema, or what it answers is none. ``retriable`` tells whether the same may go
-    well later. The error of the registry's client is the ``__cause__``.
+    """A schema registry did not return or accept a schema: it is down or slow, does not know the
+    schema, or returned an invalid one. ``__cause__`` is the error of the registry's client.
 
-    Of a record that is read it is the ``__cause__`` of the ``RecordUnreadable``; the record stays
-    the next one, and the next call for records asks the registry again. ``Producer.send`` raises it
-    as it is; nothing was sent.
+    A consumer raises ``RecordUnreadable`` with this error as its ``__cause__``. The position stays
+    at the record, and the next call for records asks the registry again. ``Producer.send`` raises
+    this error itself; nothing was sent.
+
+    Attributes:
+        retriable: Whether a retry may succeed later.
     """
 
     def __init__(self, message: str, *, retriable: bool) -> None:
@@ -369,18 +403,23 @@ class SchemaUnavailable(Kip848Error):
 
 
 class RecordTooLarge(Kip848Error, ValueError):
-    """A record is larger than a request may be (``max_request_size``), or than the whole budget of
-    memory (``buffer_memory``). Nothing was sent. Way out: raise the limit, and the topic's
-    ``max.message.bytes`` with it, or send less in one record."""
+    """A record is larger than a request can be (``max_request_size``) or than the whole send buffer
+    (``buffer_memory``). Nothing was sent.
+
+    Raise the limit, and the topic's ``max.message.bytes`` with it, or send less in one record.
+    """
 
 
 class TransactionAborted(Kip848Error):
-    """A transaction cannot be committed. Nothing of it is, and readers with
-    ``isolation_level="read_committed"`` never see any of it. ``cause`` (also ``__cause__``) is the
-    first error that made it so, for instance a record that a broker refused or a ``CommitFailed``.
+    """A transaction cannot be committed, and nothing of it is: readers with
+    ``isolation_level="read_committed"`` never see any of its records.
 
-    Way out: abort the transaction, or leave its block, which does that; seek what was read for it
-    back to the committed offsets, and begin the next one with the same producer.
+    Abort the transaction, or leave its block, which aborts it. Then seek the input partitions back
+    to their committed offsets, and begin the next transaction with the same producer.
+
+    Attributes:
+        cause: The first error of the transaction (also ``__cause__``), for instance a refused
+            record or a ``CommitFailed``.
     """
 
     def __init__(self, message: str, *, cause: BaseException | None = None) -> None:
@@ -391,18 +430,24 @@ class TransactionAborted(Kip848Error):
 
 class TransactionTimedOut(TransactionAborted):
     """The coordinator ended the transaction before the producer did: it was open for longer than
-    ``transaction_timeout_ms``, or an administrator aborted it. Way out: as above; commit more often
-    or allow more time if it happens again."""
+    ``transaction_timeout_ms``, or an administrator aborted it.
+
+    Continue as after ``TransactionAborted``. If it happens again, commit more often or raise the
+    timeout.
+    """
 
 
 class CommitInDoubt(Kip848Error):
-    """A commit was sent and not answered in time, so nobody knows yet whether the transaction is
-    committed. ``cause`` (also ``__cause__``) is why.
+    """A commit was sent and not answered in time, so it is unknown whether the transaction is
+    committed.
 
-    Way out: call ``Producer.commit_transaction`` (again), as often as it takes: it is the same
-    commit, and tells the outcome. Unless ``cause`` is a ``ProducerFailed``, which every later call
-    raises: then nothing tells it any more. Make a new producer with the same transactional id, and
-    read the committed offsets back before you go on.
+    Call ``Producer.commit_transaction`` again until it returns or raises another error: it retries
+    the same commit. If ``cause`` is a ``ProducerFailed``, every later call raises it, and the
+    producer cannot find out the outcome. Then create a new producer with the same transactional id,
+    and read the committed offsets before you continue.
+
+    Attributes:
+        cause: The reason (also ``__cause__``).
     """
 
     def __init__(self, message: str, *, cause: BaseException | None = None) -> None:
@@ -412,13 +457,17 @@ class CommitInDoubt(Kip848Error):
 
 
 class ProducerFailed(Kip848Error):
-    """This producer cannot go on; every later call raises this again. ``cause`` (also
-    ``__cause__``) is the first error. ``maybe_committed``: the commit of its last transaction was
-    sent, and nobody knows what became of it; else nothing of that transaction is committed.
+    """This producer cannot be used any more; every later call raises this error again.
 
-    Way out: ``stop`` the producer, mend the cause where the message names one, make a new producer
-    with the same transactional id, and seek what was read back to the committed offsets. They are
-    read from the brokers: where ``maybe_committed`` is true, they tell what became of the commit.
+    ``stop`` the producer, fix the cause if the message names one, and create a new producer with
+    the same transactional id. Then seek the input partitions back to the committed offsets, read
+    from the brokers. If ``maybe_committed`` is true, these offsets show whether the last
+    transaction was committed.
+
+    Attributes:
+        cause: The first error (also ``__cause__``).
+        maybe_committed: True if the commit of the last transaction was sent and its outcome is
+            unknown. Otherwise nothing of that transaction is committed.
     """
 
     def __init__(
@@ -431,17 +480,20 @@ class ProducerFailed(Kip848Error):
 
 
 class ProducerFenced(ProducerFailed):
-    """Another producer with the same transactional id has taken over; what this one had open is
-    aborted, unless ``maybe_committed``. Way out: stop this instance, or, if it is the one that
-    should live, make a new producer here: that fences the other one."""
+    """Another producer with the same transactional id has taken over. The open transaction of this
+    one is aborted, unless ``maybe_committed``.
+
+    Stop this instance. If it is the one that should run, create a new producer here, which fences
+    the other one.
+    """
 
 
 class TransportError(Kip848Error):
-    """The network, not the protocol, was in the way."""
+    """A failure of the network, not of the protocol."""
 
 
 class BootstrapFailed(TransportError):
-    """None of the bootstrap servers answered. The message lists each with its reason."""
+    """No bootstrap server answered. The message lists each one with the reason."""
 
 
 class CoordinatorUnavailable(TransportError):
@@ -449,15 +501,19 @@ class CoordinatorUnavailable(TransportError):
 
 
 class RequestTimedOut(TransportError):
-    """A broker took a request and did not answer in time; it may or may not have acted on it."""
+    """A broker did not answer a request in time. It may or may not have processed the request."""
 
 
 class DeliveryTimedOut(TransportError):
-    """Records were not acknowledged within ``delivery_timeout_ms``; the message says what was in
-    the way. ``last_code``: the error code that a broker has given last for their partition, if any.
-    ``maybe_written``: a broker may have them all the same, so whoever sends them again may write
-    them twice. ``cause`` (also ``__cause__``): what brokers said of the topic, if it was not there
-    when the time was over."""
+    """Records were not acknowledged within ``delivery_timeout_ms``. The message has the reason.
+
+    Attributes:
+        maybe_written: True if a broker may have the records, so sending them again may write them
+            twice.
+        last_code: The last error code that a broker returned for their partition, or ``None``.
+        cause: The brokers' error for the topic (also ``__cause__``) if the topic did not exist at
+            the end of the timeout, otherwise ``None``.
+    """
 
     def __init__(
         self,
@@ -475,8 +531,7 @@ class DeliveryTimedOut(TransportError):
 
 
 class CallbackError(Kip848Error):
-    """A rebalance listener raised, or did not return within its time. ``__cause__`` has the
-    error."""
+    """A rebalance listener raised, or did not return in time. ``__cause__`` is its error."""
 
 
 class ConsumerClosed(Kip848Error):
@@ -492,11 +547,13 @@ class NotAssigned(Kip848Error):
 
 
 class AdminFailed(Kip848Error):
-    """Some of what an admin asked for was refused, or not answered in time.
+    """Some parts of an admin request were refused or not answered in time.
 
-    ``errors`` maps each group, topic or partition concerned to its error, ``done`` the others to
-    their results: what is in there has been done. ``__cause__`` is the first error. Way out: look
-    at ``errors``; what is in there can be asked for again.
+    The parts in ``errors`` can be requested again. ``__cause__`` is the first error.
+
+    Attributes:
+        errors: The error of each failed group, topic or partition.
+        done: The results of the others, which have taken effect.
     """
 
     def __init__(
@@ -509,10 +566,10 @@ class AdminFailed(Kip848Error):
 
 
 def not_assigned(topic: str, partition: int) -> NotAssigned:
-    """The one error for a partition that is not ours."""
+    """The error for a partition that is not assigned to this consumer."""
     return NotAssigned(
-        f"{topic}-{partition} is not assigned to this consumer; assignment() says what is, "
-        "wait_assigned() waits for the group, a listener hears of what comes and goes"
+        f"{topic}-{partition} is not assigned to this consumer; assignment() returns its "
+        "partitions, wait_assigned() waits for some, a rebalance listener is called for changes"
     )
 
 
@@ -543,10 +600,19 @@ def broker_error(
     retriable: bool = False,
     hint: str = "",
 ) -> BrokerError:
-    """The exception for a broker's error code; never raises itself.
+    """Return the exception for a broker's error code; it is not raised.
 
-    A code with a class of its own gets it, a code known only by name gets ``BrokerError``, and one
-    that is not known at all (``name`` starts with ``UNKNOWN_ERROR_``) gets ``UnknownBrokerError``.
+    Args:
+        code: Kafka's error code.
+        name: Kafka's name of the code; ``UNKNOWN_ERROR_...`` if this version does not know it.
+        broker_message: The broker's own error message, or ``None``.
+        api: The API whose request was refused.
+        retriable: Whether Kafka classifies the code as retriable.
+        hint: What the caller can do about it.
+
+    Returns:
+        The subclass of ``BrokerError`` for this code if there is one. Otherwise a ``BrokerError``,
+        or an ``UnknownBrokerError`` for an unknown code.
     """
     fallback = UnknownBrokerError if name.startswith("UNKNOWN_ERROR_") else BrokerError
     cls = _BY_CODE.get(code, fallback)
@@ -554,6 +620,17 @@ def broker_error(
 
 
 def refusal(code: int, message: str | None, api: str, hint: str = "") -> BrokerError:
-    """The same, named and judged by Kafka's table of error codes."""
+    """Return the exception for a broker's error code, with name and retriability from
+    ``error_codes``.
+
+    Args:
+        code: Kafka's error code.
+        message: The broker's own error message, or ``None``.
+        api: The API whose request was refused.
+        hint: What the caller can do about it.
+
+    Returns:
+        The exception, as ``broker_error`` chooses it; it is not raised.
+    """
     retriable = is_retriable(code)
     return broker_error(code, error_name(code), message, api=api, retriable=retriable, hint=hint)
