@@ -1,16 +1,16 @@
-"""Tasks that run behind a broker's ``async with`` block; different tasks may enter and leave it.
+"""Tasks that run during a broker's ``async with`` block, which different tasks may enter and leave.
 
 Theory of operation
 ===================
 
-anyio's task groups have to be left by the task that entered them. A test's fixture cannot promise
-that: pytest-asyncio runs what stands before its ``yield`` and what stands behind it in two tasks.
-Under asyncio the group therefore lives in a task of its own, which opens it, waits until it is
-told to stop, and closes it. When something in it fails, the task that entered is cancelled, as by a
-task group, if it is still there, and leaving raises the error.
+anyio's task groups must be left by the task that entered them. A test's fixture cannot promise
+that: pytest-asyncio runs the code before and after its ``yield`` in two tasks. Under asyncio the
+group therefore lives in a task of its own, which opens it, waits for the signal to stop, and closes
+it. If something in it fails, the task that entered is cancelled, as by a task group, if it still
+runs, and leaving raises the error.
 
-Trio has no tasks without a group: there the group is the entering task's own, and that task has to
-leave it, too.
+Trio has no tasks without a group: there the group belongs to the entering task, which must also
+leave it.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _log: Final = logging.getLogger("mock_coordinator")
 
 
 class Background(Protocol):
-    """A place for tasks, until it is closed."""
+    """Runs tasks until it is closed."""
 
     def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run this until it ends or the place is closed."""
+        """Run a function until it ends or this is closed."""
 
     async def close(self) -> None:
-        """End all tasks. Raises what they raised, as an ``ExceptionGroup``."""
+        """Cancel all tasks. Raises their errors as an ``ExceptionGroup``."""
 
 
 async def open_background() -> Background:
-    """A place for tasks in the running event loop. The caller has to close it."""
+    """Open one in the running event loop. The caller must close it."""
     try:
         owner = asyncio.current_task()
     except RuntimeError:
@@ -51,7 +51,7 @@ async def open_background() -> Background:
 
 
 class _OwnGroup:
-    """A task group of the task that opens it, which has to be the one that closes it."""
+    """A task group of the task that opens it, which must also close it."""
 
     def __init__(self, group: anyio.abc.TaskGroup, stack: AsyncExitStack) -> None:
         self._group: Final = group

@@ -1,4 +1,4 @@
-"""Record batches for tests: writing one, and reading back what a partition holds."""
+"""Record batches for tests: write one, and read the records of a partition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,17 @@ __all__ = ["NewRecord", "StoredRecord", "encode_batch", "stored_records"]
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A record in a partition."""
+    """A record in a partition, as ``MockBroker.records`` returns it.
+
+    Attributes:
+        topic: The topic's name.
+        partition: The partition's number.
+        offset: The record's offset.
+        timestamp_ms: Milliseconds since 1970.
+        key: The key, or ``None``.
+        value: The value; ``None`` for a tombstone.
+        headers: Names and values.
+    """
 
     topic: str
     partition: int
@@ -28,8 +38,8 @@ class StoredRecord:
 
 
 def stored_records(topic: str, partition: int, log: PartitionLog) -> Iterator[StoredRecord]:
-    """What producers wrote to a partition, oldest first, aborted transactions and all; their
-    markers are no records. Raises ``WireError`` for a batch that unpacks to more than 64 MB."""
+    """The records of a partition, oldest first, including those of aborted transactions but not
+    their markers. Raises ``WireError`` for a batch that unpacks to more than 64 MB."""
     for batch in log.batches:
         header = read_header(batch.data)
         if header.is_control:
@@ -53,7 +63,7 @@ def stored_records(topic: str, partition: int, log: PartitionLog) -> Iterator[St
 def _shown(
     headers: tuple[tuple[str, bytes | None], ...],
 ) -> tuple[tuple[str, bytes | None], ...]:
-    """Header names as a consumer reads them. The broker stores invalid UTF-8 unchanged."""
+    """Header names as consumers read them. The broker stores invalid UTF-8 unchanged."""
     return tuple(
         (header_name(name.encode("utf-8", "surrogateescape")), content) for name, content in headers
     )

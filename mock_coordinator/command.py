@@ -1,4 +1,4 @@
-"""What ``kip848 mock`` does once its command line is understood: serve until a signal comes."""
+"""Runs ``kip848 mock`` after its arguments were parsed."""
 
 from __future__ import annotations
 
@@ -30,14 +30,25 @@ def serve(
     metrics_port: int | None = None,
     **options: Unpack[BrokerOptions],
 ) -> int:
-    """Run brokers until SIGINT or SIGTERM; returns the exit code.
+    """Run brokers until SIGINT or SIGTERM.
 
-    Prints ``listening on HOST:PORT`` when connections are accepted, with a comma between several;
-    then a line ``NAME on HOST:PORT`` for each further listener of ``security``. ``faults`` is JSON
-    (``mock_coordinator.core.faults.as_json``). With a ``metrics_port`` there is a line ``metrics on
-    http://HOST:PORT/metrics``, too. Members of a group that used what is not theirs are
-    named on standard error in the end. Raises ``ConfigError`` for topics or settings that Kafka
-    would refuse, and for a data folder that cannot be used.
+    Prints ``listening on HOST:PORT`` when connections are accepted, with commas between several,
+    then a line ``NAME on HOST:PORT`` per further listener of ``security``, then ``metrics on
+    http://HOST:PORT/metrics`` if ``metrics_port`` is given. At the end it prints ownership
+    violations to standard error.
+
+    Args:
+        topics: Partition counts by topic name.
+        faults: Faults as JSON (``mock_coordinator.core.faults.as_json``).
+        metrics_port: The port of ``/metrics``; 0 picks a free one.
+        **options: See ``BrokerOptions``.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        ConfigError: For topics or settings that Kafka rejects, and for a data folder that cannot be
+            used.
     """
     bad_day = faults_from_json(faults) if faults else ()
     options.setdefault("brokers", 1)
@@ -74,13 +85,13 @@ def serve(
 
 
 def _first(group: ExceptionGroup[DataUnwritable]) -> DataUnwritable:
-    """The broker has one folder, so all errors name the same one."""
+    """The broker has a single folder, so all errors name the same one."""
     first = group.exceptions[0]
     return _first(first) if isinstance(first, ExceptionGroup) else first
 
 
 def _metrics_of(broker: MockCluster, host: str, port: int | None) -> MetricsServer | None:
-    """What shows the metrics of ``broker``, if there is a port for it. Raises ``ConfigError``."""
+    """The server of the broker's metrics, if there is a port for it. Raises ``ConfigError``."""
     if port is None:
         return None
     if not 0 <= port < _PORTS:

@@ -1,4 +1,4 @@
-"""The file in which group coordinators tell what they see: the option ``events``."""
+"""The file of group events: the option ``events``."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ _log: Final = logging.getLogger("mock_coordinator")
 
 
 class EventsFile:
-    """Lines of JSON at the end of a file, one an event (``kip848_client.history.core``). Raises
-    ``ConfigError`` for a file that cannot be opened. A disk that is full later costs events, not
-    the broker."""
+    """Appends events to a file, one line of JSON per event (``kip848_client.history.core``).
+
+    Raises ``ConfigError`` for a file that cannot be opened. If the disk fills up later, events are
+    lost but the broker continues.
+    """
 
     def __init__(self, path: str | os.PathLike[str], core: ClusterCore) -> None:
         try:
@@ -46,5 +48,5 @@ class EventsFile:
                 _log.warning("cannot write events of groups: %s", err)
 
     def close(self) -> None:
-        """Nothing is written any more."""
+        """Write nothing more."""
         self._file.end()

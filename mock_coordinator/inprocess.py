@@ -1,8 +1,8 @@
-"""Connections to a broker in the same event loop: no sockets, request objects in, responses out.
+"""Connections to a broker in the same event loop, without sockets.
 
-With ``through_bytes`` (the default) every request and response is written to and read from its wire
-format, so that what the version cannot carry is lost exactly as on a socket; without it the
-objects are handed over as they are, which is faster and shares them between both sides.
+With ``through_bytes`` (the default) each request and response is encoded and decoded, so that a
+field that the version does not have is lost exactly as on a socket. Without it both sides share the
+objects, which is faster.
 """
 
 from __future__ import annotations
@@ -33,12 +33,19 @@ _SIZE_BYTES: Final = 4
 
 
 class InProcessConnection:
-    """One connection. It serves any number of requests at a time, unlike a socket. Leaving ``with``
-    closes it.
+    """A connection that takes request objects and returns response objects.
 
-    ``client_id``, ``host`` and ``principal`` are what the broker sees of the client. ``node_id`` is
-    the broker that it is connected to; ``None`` means that each request reaches whichever broker it
-    takes. ``is_own`` as of ``CoreDriver.connect``.
+    Unlike a socket it serves any number of requests at a time. Leaving its ``with`` block closes
+    it. ``MockBroker.connect`` creates one.
+
+    Args:
+        driver: The broker's driver.
+        client_id: The client id in request headers.
+        host: The client's address, as the broker sees it.
+        through_bytes: Whether requests and responses are encoded and decoded.
+        node_id: The broker to connect to. ``None``: each request goes to the broker that it needs.
+        principal: The authenticated principal, for the authorizer.
+        is_own: As for ``CoreDriver.connect``.
     """
 
     def __init__(
@@ -80,7 +87,7 @@ class InProcessConnection:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the broker or ``close`` ended this connection."""
+        """Whether the connection was closed, by the broker or by ``close``."""
         return self._why_closed is not None
 
     # -- what the driver calls ---------------------------------------------------------------------
@@ -95,11 +102,11 @@ class InProcessConnection:
             waiting.set()
 
     def torn(self, torn: TornReply) -> None:
-        """Half a reply is none."""
+        """A part of a response does not count."""
         self.closed(f"{torn.after_bytes} bytes into a response")
 
     def closed(self, why: str) -> None:
-        """The broker ended this connection."""
+        """The broker closed this connection."""
         self._why_closed = why
         for waiting in self._waiting.values():
             waiting.set()
@@ -107,16 +114,24 @@ class InProcessConnection:
     # -- what the user calls -----------------------------------------------------------------------
 
     def close(self) -> None:
-        """End the connection; requests in flight fail."""
+        """Close the connection. Requests in flight fail."""
         if self._why_closed is None:
             self.closed("closed by the client")
             self._driver.disconnect(self._number)
 
     async def request(self, request: Message, version: int | None = None) -> Any:
-        """Send a request and wait for its response (``None`` for a produce with acks=0).
+        """Send a request and wait for its response.
 
-        ``version`` is by default the highest that both sides have. Raises ``TransportError`` when
-        the broker closes the connection instead, ``WireError`` for what the version cannot carry.
+        Args:
+            request: The request.
+            version: The API version. Default: the highest one that both sides have.
+
+        Returns:
+            The response; ``None`` for a produce request with acks=0.
+
+        Raises:
+            TransportError: If the broker closes the connection.
+            WireError: If the version has no field for a value of the request.
         """
         version, correlation = self._submit(request, version)
         event = anyio.Event()
@@ -130,9 +145,16 @@ class InProcessConnection:
             self._expected.discard(correlation)
 
     def ask(self, request: Message, version: int | None = None) -> Any:
-        """As ``request``, for requests that are answered at once (all but a fetch that waits).
+        """Send a request that is answered at once (all but a fetch that waits), and return its
+        response.
 
-        Raises ``TransportError`` when there is no answer yet; it will be dropped when it comes.
+        Args:
+            request: The request.
+            version: The API version. Default: the highest one that both sides have.
+
+        Raises:
+            TransportError: If there is no response yet; a later one is dropped. Or as ``request``.
+            WireError: As ``request``.
         """
         version, correlation = self._submit(request, version)
         try:

@@ -1,4 +1,4 @@
-"""A broker to test against: ``async with MockBroker(topics={"orders": 3}) as broker: ...``"""
+"""A broker for tests: ``async with MockBroker(topics={"orders": 3}) as broker: ...``"""
 
 from __future__ import annotations
 
@@ -61,16 +61,22 @@ _ADMIN_TIMEOUT_MS: Final = 60_000
 
 
 class MockBroker:
-    """A single Kafka broker with its group coordinator, on TCP and in process.
+    """A Kafka broker with its coordinators, on TCP and in process.
 
-    ``topics`` maps names to partition counts; those that are in the data folder already stay as
-    they are. All other options are ``BrokerOptions``. For several ``brokers`` see ``MockCluster``.
+    Use it as an async context manager, under asyncio or trio. Without entering it, it works in
+    process only, and only if its clock is virtual or no request has to wait.
 
-    Use it as an async context manager, under asyncio or trio. The constructor raises ``TypeError``
-    for an option that does not exist, and ``ConfigError`` for one that cannot be meant and for
-    settings that Kafka would refuse; entering raises ``OSError`` when the address is taken. Without
-    entering it the broker works in process only, as long as the clock is virtual or nothing has to
-    wait.
+    Args:
+        topics: Partition counts by topic name. Topics that a data folder already has are not
+            changed.
+        **options: See ``BrokerOptions``. For several ``brokers`` see ``MockCluster``.
+
+    Raises:
+        TypeError: For an unknown option.
+        ConfigError: For an invalid value, for settings that Kafka rejects, and for a data folder
+            that cannot be used.
+        OSError: On entering the block, if the address is in use.
+        OwnershipViolation: On leaving the block; see ``check_ownership``.
     """
 
     def __init__(
@@ -117,7 +123,7 @@ class MockBroker:
             raise
 
     def _prepare(self, topics: Mapping[str, int] | None, security: SecurityOptions | None) -> None:
-        """What users say that there is, unless the data folder has it already."""
+        """Create the topics and accounts that the user gave, unless the data folder has them."""
         broker = self.core.broker
         if security is not None:
             security.put_scram_credentials(broker.disk.scram, broker.new_uuid)
@@ -145,7 +151,7 @@ class MockBroker:
         return self
 
     def _make_servers(self, host: str, port: int) -> dict[int, WireServer]:
-        """One for each node; a port that was chosen is the first one's, and counts up."""
+        """One server per node. A given port is the first node's; the others count up from it."""
         nodes = self._driver.core.broker.nodes.ids
         if len(nodes) == 1:
             return {nodes[0]: WireServer(self._driver, host, port)}
@@ -171,9 +177,11 @@ class MockBroker:
             self.check_ownership()
 
     def close(self) -> None:
-        """Let go of the data folder, if there is one, and of a virtual clock; leaving
-        ``async with`` does it. A broker with a data folder must not be asked to do anything
-        afterwards; its groups, records and requests can still be looked at."""
+        """Release the data folder and a virtual clock.
+
+        Leaving the ``async with`` block does this. A broker with a data folder must not be used
+        afterwards, but its groups, records and requests can still be read.
+        """
         self._driver.timer.leave()
         if self._events is not None:
             self._events.close()
@@ -184,12 +192,12 @@ class MockBroker:
 
     @property
     def host(self) -> str:
-        """Where clients connect to."""
+        """The host that clients connect to."""
         return self._driver.core.broker.host
 
     @property
     def port(self) -> int:
-        """Where clients connect to; 0 until the broker listens."""
+        """The port that clients connect to; 0 until the broker listens."""
         return self._driver.core.broker.port
 
     @property
@@ -198,9 +206,16 @@ class MockBroker:
         return f"{self.host}:{self.port}"
 
     def bootstrap_of(self, listener: str) -> str:
-        """``host:port`` (of each broker, with commas) of a further listener, by its name.
+        """The addresses of one of the further listeners of ``security``.
 
-        Raises ``KeyError`` for a listener that does not exist or has no address yet.
+        Args:
+            listener: The listener's name.
+
+        Returns:
+            ``host:port`` of each broker, separated by commas.
+
+        Raises:
+            KeyError: If the listener does not exist or is not bound yet.
         """
         addresses = self.core.broker.disk.security.addresses[listener]
         if not addresses:
@@ -209,24 +224,27 @@ class MockBroker:
 
     @property
     def address(self) -> tuple[str, int]:
-        """What the broker is bound to; differs from where clients are sent to when it listens on
-        all addresses, or ``advertised.listeners`` says so. ``("", 0)`` when it does not listen."""
+        """The host and port that the broker is bound to; ``("", 0)`` if it does not listen.
+
+        It differs from where clients are sent if the broker listens on all addresses, or if
+        ``advertised.listeners`` is set.
+        """
         first = next(iter(self._servers.values()), None)
         return ("", 0) if first is None else (first.host, first.port)
 
     @property
     def driver(self) -> CoreDriver:
-        """What runs the broker; for drivers of other kinds."""
+        """Runs the broker; for code that drives it in another way."""
         return self._driver
 
     @property
     def faults(self) -> FaultInjector:
-        """What is to go wrong: ``broker.faults.add(Fault(Drop(), Match(api="OffsetCommit")))``."""
+        """The faults to inject: ``broker.faults.add(Fault(Drop(), Match(api="OffsetCommit")))``."""
         return self._driver.faults
 
     @property
     def core(self) -> ClusterCore:
-        """The broker itself. Look, do not touch."""
+        """The broker's pure core. Read only."""
         return self._driver.core
 
     # -- doing (faults hit clients, not this) ------------------------------------------------------
@@ -239,7 +257,14 @@ class MockBroker:
         through_bytes: bool = True,
         principal: str = ANONYMOUS,
     ) -> InProcessConnection:
-        """A connection without a socket, as any principal."""
+        """Open an in-process connection.
+
+        Args:
+            client_id: The client id in request headers.
+            host: The client's address, as the broker sees it.
+            through_bytes: Whether requests and responses are encoded and decoded, as on a socket.
+            principal: The authenticated principal, for the authorizer.
+        """
         return InProcessConnection(
             self._driver,
             client_id=client_id,
@@ -257,9 +282,18 @@ class MockBroker:
         config: Mapping[str, str] | None = None,
         replication_factor: int | None = None,
     ) -> Topic:
-        """Create a topic, with an id of your choice if you like. Raises ``BrokerError``.
+        """Create a topic.
 
-        It gets ``replication_factor`` replicas; three by default, or one for each broker of fewer.
+        Args:
+            name: The topic's name.
+            partitions: The number of partitions.
+            topic_id: 16 bytes; random if not given.
+            config: Topic settings by Kafka's names.
+            replication_factor: Replicas per partition. Default: 3, or the number of brokers if that
+                is less.
+
+        Raises:
+            BrokerError: If Kafka would reject the topic.
         """
         brokers = len(self.core.broker.nodes)
         settings = dict(config or {})
@@ -286,7 +320,7 @@ class MockBroker:
         return self.core.broker.catalog.topics[name]
 
     def add_partitions(self, name: str, total: int) -> None:
-        """Raise the number of a topic's partitions to ``total``. Raises ``BrokerError``."""
+        """Raise a topic's partition count to ``total``. Raises ``BrokerError``."""
         asked = CreatePartitionsRequestCreatePartitionsTopic(
             name=name, count=total, assignments=None
         )
@@ -295,7 +329,7 @@ class MockBroker:
         _raise_for(result.error_code, result.error_message, "CreatePartitions")
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic and its records. Raises ``BrokerError``."""
+        """Delete a topic with its records. Raises ``BrokerError``."""
         asked = DeleteTopicsRequestDeleteTopicState(name=name)
         request = DeleteTopicsRequest(topics=(asked,), timeout_ms=_ADMIN_TIMEOUT_MS)
         result = self._ask().ask(request).responses[0]
@@ -308,10 +342,20 @@ class MockBroker:
         partition: int = 0,
         key: bytes | None = None,
     ) -> int:
-        """Append records (in one batch) and return the first one's offset.
+        """Append records to a partition, in one batch.
 
-        A value is the record's value (``None``: a tombstone), with ``key``, or a whole
-        ``NewRecord``. Raises ``BrokerError`` when the broker refuses them.
+        Args:
+            topic: The topic's name.
+            *values: Values of records (``None``: a tombstone), which get ``key``, or whole
+                ``NewRecord`` objects.
+            partition: The partition's number.
+            key: The key of records that are given by their values.
+
+        Returns:
+            The offset of the first record.
+
+        Raises:
+            BrokerError: If the broker rejects the records.
         """
         records: Sequence[NewRecord] = [
             value if isinstance(value, NewRecord) else NewRecord(value, key) for value in values
@@ -331,16 +375,17 @@ class MockBroker:
         return offset
 
     def advance(self, by_ms: int) -> None:
-        """Move a virtual clock on; timers fire on the way. Raises ``ConfigError`` for a real
-        one."""
+        """Advance a virtual clock by ``by_ms`` milliseconds, firing timers on the way. Raises
+        ``ConfigError`` for a real clock."""
         if not isinstance(self._clock, VirtualClock):
             raise ConfigError("advance() needs a broker with clock=VirtualClock()")
         self._clock.advance(by_ms)
 
     @property
     def load_time_ms(self) -> int:
-        """How long a coordinator, of groups or of transactions, loads after it has moved, and after
-        ``restart``; meanwhile it answers COORDINATOR_LOAD_IN_PROGRESS. 0 unless it is set."""
+        """How long a coordinator of groups or transactions loads after it has moved, and after
+        ``restart``, in milliseconds. Until then it answers COORDINATOR_LOAD_IN_PROGRESS. Default:
+        0."""
         return self.core.groups.load_ms
 
     @load_time_ms.setter
@@ -348,54 +393,73 @@ class MockBroker:
         self.core.groups.load_ms = value
 
     def restart(self) -> None:
-        """Crash and come back with topics, records and groups; every connection is closed."""
+        """Crash and restart. Topics, records and groups are kept; all connections are closed."""
         if self._local is not None:
             self._local.close()
         self._local = None
         self._driver.restart()
 
     def check_ownership(self) -> None:
-        """Raise ``OwnershipViolation``, with the conversation, when two members of a group may have
-        used the same partition, or one used what it was not given. Leaving the ``async with``
-        block does it, too, unless ``check_ownership=False``."""
+        """Check that no two members of a group used the same partition.
+
+        Leaving the ``async with`` block does this, unless ``check_ownership=False``.
+
+        Raises:
+            OwnershipViolation: If two members of a group may have used the same partition, or if a
+                member used one that was not assigned to it. The message has the requests that led
+                to it.
+        """
         self._driver.ownership.check()
 
     async def wait_for(self, predicate: Callable[[], bool], timeout_s: float = 10) -> None:
-        """Wait until a predicate holds; it is looked at after everything that the broker does.
+        """Wait until a condition holds.
 
-        Raises ``TimeoutError``.
+        Args:
+            predicate: Called after each step of the broker.
+            timeout_s: The limit in seconds.
+
+        Raises:
+            TimeoutError: If the condition does not hold in time.
         """
         await self._driver.wait_for(predicate, timeout_s)
 
     # -- looking -----------------------------------------------------------------------------------
 
     def snapshot(self, group_id: str) -> GroupSnapshot | None:
-        """A group as it is now: epochs, members, assignments, offsets; ``None`` for none."""
+        """The current state of a group: epochs, members, assignments, offsets. ``None`` if it does
+        not exist."""
         return self.core.groups.snapshot(group_id)
 
     def metrics(self) -> tuple[CoordinatorMetric, ...]:
-        """What the group coordinators measure, by Kafka's names (``group-coordinator-metrics``):
-        groups by type and state, rebalances, committed offsets, partitions and their load times.
-        ``event-queue-size`` is how many requests a fault holds back."""
+        """The metrics of the group coordinators, with the names of Kafka's
+        ``group-coordinator-metrics``: groups by type and state, rebalances, committed offsets,
+        partitions and their load times.
+
+        ``event-queue-size`` is the number of requests that faults hold back.
+        """
         now_ms = self._driver.now_ms()
         queue = CoordinatorMetric("event-queue-size", {}, self._driver.faults.held_requests)
         found = [*self.core.groups.metrics(now_ms), queue]
         return tuple(sorted(found, key=lambda each: each.name))
 
     def metric(self, name: str, **tags: str) -> float:
-        """The sum of the metrics of this name and these tags:
-        ``broker.metric("consumer-group-count", state="stable")``. Raises ``KeyError`` for a name
-        that does not exist."""
+        """The sum of the metrics with a name and tags: ``broker.metric("consumer-group-count",
+        state="stable")``. Raises ``KeyError`` for an unknown name."""
         named = [each for each in self.metrics() if each.name == name]
         if not named:
             raise KeyError(name)
         return sum(each.value for each in named if tags.items() <= each.tags.items())
 
     def records(self, topic: str, partition: int | None = None) -> list[StoredRecord]:
-        """The records of one partition, or of all in order of partition.
+        """Read a topic's records.
 
-        Raises ``KeyError`` for an unknown topic or partition, ``WireError`` for records whose
-        compression cannot be undone here.
+        Args:
+            topic: The topic's name.
+            partition: One partition; ``None`` for all, in order of their numbers.
+
+        Raises:
+            KeyError: For an unknown topic or partition.
+            WireError: For a batch that cannot be decompressed here.
         """
         found = self.core.broker.catalog.topics[topic]
         wanted = range(found.partitions) if partition is None else (partition,)
@@ -408,7 +472,8 @@ class MockBroker:
         return result
 
     def requests(self, api: str | None = None) -> list[LoggedRequest]:
-        """The latest requests of all clients, oldest first; of one API when it is named."""
+        """The newest requests of all clients, oldest first. ``api``: only those of this API, by
+        Kafka's name."""
         log = self._driver.requests
         return [entry for entry in log if api is None or entry.api == api]
 
@@ -421,7 +486,7 @@ class MockBroker:
 
 
 def _on_disk(storage: Storage, empty: ClusterCore, now_ms: int) -> ClusterCore:
-    """The broker whose disk is a data folder. The topics of coordinators are made at once, so that
+    """The broker whose disk is a data folder. Creates the coordinators' topics at once, so that
     their records have a place in it. Raises ``ConfigError`` for a folder that cannot be used."""
     disk = empty.broker.disk
     try:

@@ -1,4 +1,4 @@
-"""Several brokers to test against, whose leaders and coordinators can be moved about.
+"""Several brokers for tests, whose leaders and coordinators can be moved.
 
 ::
 
@@ -33,30 +33,35 @@ from mock_coordinator.tcp.server import WireServer, listen_all
 __all__ = ["NOTICED_AFTER_MS", "MockCluster"]
 
 NOTICED_AFTER_MS: Final = 9_000
-"""How long a dead broker goes unnoticed: Kafka's ``broker.session.timeout.ms``."""
+"""How long a crashed broker goes unnoticed: Kafka's ``broker.session.timeout.ms``."""
 
 
 _BROKERS: Final = 3
 
 
 class MockCluster(MockBroker):
-    """Several brokers, with ids from 1 up (or from ``node.id``), each at a port of its own.
+    """Several brokers, with ids from 1 up (or from ``node.id``), each on a port of its own.
 
-    Its options are those of ``MockBroker``.
+    All brokers share their disks. A replica is in sync whenever its broker runs, and no record is
+    lost when a leader moves, however the old one stopped. Topics have three replicas by default.
 
-    All brokers share their disks: a replica is in sync whenever its broker runs, and no record is
-    lost when a leader moves, however it went down. Topics have three replicas unless told
-    otherwise.
+    Methods act on the broker that leads the partition or coordinates the group.
+    ``connect(node_id=2)`` opens an in-process connection to a particular broker.
 
-    The methods ask the broker that leads, or coordinates, what they are about.
-    ``connect(node_id=2)`` gives an in-process connection to one of the brokers.
+    Args:
+        topics: As for ``MockBroker``.
+        **options: As for ``MockBroker``; ``brokers`` is 3 by default.
+
+    Raises:
+        TypeError, ConfigError, OSError, OwnershipViolation: As ``MockBroker``.
     """
 
     def __init__(
         self, topics: Mapping[str, int] | None = None, **options: Unpack[BrokerOptions]
     ) -> None:
         self._starting: Final = anyio.Lock()
-        """One broker starts or stops at a time: its port must be free before it is bound again."""
+        """Only one broker starts or stops at a time: its port must be free before it is bound
+        again."""
         options.setdefault("brokers", _BROKERS)
         super().__init__(topics, **options)
 
@@ -64,7 +69,7 @@ class MockCluster(MockBroker):
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The brokers, by id: where they are, and whether they run. Look, do not touch."""
+        """The brokers by id: their addresses, and whether they run. Read only."""
         return tuple(self.core.broker.nodes)
 
     @property
@@ -74,7 +79,7 @@ class MockCluster(MockBroker):
 
     @property
     def addresses(self) -> tuple[tuple[str, int], ...]:
-        """What the brokers are bound to, by id; empty when they do not listen."""
+        """The addresses that the brokers are bound to, by id; empty if they do not listen."""
         return tuple((server.host, server.port) for server in self._servers.values())
 
     def connect(
@@ -86,10 +91,17 @@ class MockCluster(MockBroker):
         principal: str = ANONYMOUS,
         node_id: int | None = None,
     ) -> InProcessConnection:
-        """A connection without a socket, to a broker; without ``node_id`` to the one that each
-        request needs.
+        """Open an in-process connection to a broker.
 
-        Raises ``ConfigError`` for a broker that does not exist or is down.
+        Args:
+            client_id: The client id in request headers.
+            host: The client's address, as the broker sees it.
+            through_bytes: Whether requests and responses are encoded and decoded, as on a socket.
+            principal: The authenticated principal, for the authorizer.
+            node_id: The broker. ``None``: each request goes to the broker that it needs.
+
+        Raises:
+            ConfigError: If the broker does not exist or is down.
         """
         if node_id is not None and not self._node(node_id).up:
             raise ConfigError(f"broker {node_id} is down")
@@ -103,20 +115,22 @@ class MockCluster(MockBroker):
         )
 
     def leader_of(self, topic: str, partition: int = 0) -> int | None:
-        """The id of the broker that leads a partition, ``None`` when none does.
+        """The id of the broker that leads a partition; ``None`` without a leader.
 
-        Raises ``KeyError`` for an unknown topic and ``IndexError`` for an unknown partition.
+        Raises:
+            KeyError: For an unknown topic.
+            IndexError: For an unknown partition.
         """
         found = self.core.broker.catalog.topics[topic]
         return self.core.broker.partition_state(found, partition).leader
 
     def coordinator_of(self, group_id: str) -> int | None:
-        """The id of the broker that coordinates a group, ``None`` when none does."""
+        """The id of the broker that coordinates a group; ``None`` without a coordinator."""
         self._have_offsets_topic()
         return self.core.broker.coordinator_node(self.core.groups.partition_of(group_id))
 
     def transaction_coordinator_of(self, transactional_id: str) -> int | None:
-        """The id of the broker that coordinates a transactional id, ``None`` when none does."""
+        """The id of the broker that coordinates a transactional id; ``None`` without a coordinator."""
         self._have_transactions_topic()
         broker = self.core.broker
         partition = broker.disk.transactions.partition_of(transactional_id)
@@ -127,9 +141,12 @@ class MockCluster(MockBroker):
     def move_leader(self, topic: str, partition: int, node_id: int) -> None:
         """Make a broker the leader of a partition, with the next leader epoch.
 
-        A broker that has no replica gets the old leader's. Raises ``KeyError`` for an unknown topic
-        and ``IndexError`` for an unknown partition, ``ConfigError`` for a broker that does not
-        exist or is down.
+        A broker without a replica replaces the old leader in the list of replicas.
+
+        Raises:
+            KeyError: For an unknown topic.
+            IndexError: For an unknown partition.
+            ConfigError: If the broker does not exist or is down.
         """
         found = self.core.broker.catalog.topics[topic]
         self.core.broker.partition_state(found, partition)
@@ -138,41 +155,50 @@ class MockCluster(MockBroker):
         self._submit(LeaderMoved(topic, partition, node_id))
 
     def move_coordinator(self, group_id: str, node_id: int) -> None:
-        """Make a broker the coordinator of a group, and of those that share its partition of
+        """Make a broker the coordinator of a group, and of all groups in the same partition of
         ``__consumer_offsets``. Raises ``ConfigError`` as ``move_leader``."""
         self._have_offsets_topic()
         self.move_leader(OFFSETS_TOPIC, self.core.groups.partition_of(group_id), node_id)
 
     def move_transaction_coordinator(self, transactional_id: str, node_id: int) -> None:
-        """Make a broker the coordinator of a transactional id, and of those that share its
-        partition of ``__transaction_state``. Raises ``ConfigError`` as ``move_leader``."""
+        """Make a broker the coordinator of a transactional id, and of all ids in the same partition
+        of ``__transaction_state``. Raises ``ConfigError`` as ``move_leader``."""
         self._have_transactions_topic()
         partition = self.core.broker.disk.transactions.partition_of(transactional_id)
         self.move_leader(TRANSACTIONS_TOPIC, partition, node_id)
 
     async def stop_broker(self, node_id: int) -> None:
-        """Shut a broker down in good order: what it leads moves, then its connections are closed.
+        """Shut a broker down cleanly: its leaderships move, then its connections are closed.
 
-        Harmless for one that is down. Raises ``ConfigError`` for an unknown broker.
+        Does nothing if the broker is down. Raises ``ConfigError`` for an unknown broker.
         """
         await self._down(node_id, 0, "the broker was shut down")
 
     async def crash_broker(self, node_id: int, *, noticed_after_ms: int = NOTICED_AFTER_MS) -> None:
-        """Let a broker die: its connections are closed. The others notice it ``noticed_after_ms``
-        later (Kafka's ``broker.session.timeout.ms``, 9 seconds; pass 500 in a test that waits for
-        it). Until then its partitions have no leader that answers. A partition with one replica
-        (the default, see ``default.replication.factor``) has no leader until the broker is back.
+        """Crash a broker: its connections are closed at once, the cluster notices later.
 
-        Raises ``ConfigError`` for an unknown broker.
+        Until then its partitions have no leader that answers. A partition with a single replica
+        (``default.replication.factor`` is 1 by default) has none until the broker is back.
+
+        Args:
+            node_id: The broker.
+            noticed_after_ms: When the cluster notices, in milliseconds (Kafka's
+                ``broker.session.timeout.ms``). Pass 500 or so in a test that waits for it.
+
+        Raises:
+            ConfigError: For an unknown broker.
         """
         await self._down(node_id, noticed_after_ms, "the broker died")
 
     async def start_broker(self, node_id: int) -> None:
-        """Start a broker again, at its port and with its records. Nothing moves back to it, but
-        partitions without a leader that it may lead.
+        """Start a broker again, on its port and with its records.
 
-        Harmless for one that runs. Raises ``ConfigError`` for an unknown broker, ``OSError`` when
-        another process has taken the port: then the broker stays down.
+        Leaderships do not move back to it, except for partitions without a leader. Does nothing if
+        the broker runs.
+
+        Raises:
+            ConfigError: For an unknown broker.
+            OSError: If another process has taken the port; the broker stays down.
         """
         self._node(node_id)
         async with self._starting:
@@ -197,7 +223,7 @@ class MockCluster(MockBroker):
                     await server.stop()
 
     def _servers_of(self, node_id: int) -> list[WireServer]:
-        """The servers of a broker's listeners, those with TLS and SASL among them."""
+        """The servers of a broker's listeners, including those with TLS and SASL."""
         plain = self._servers.get(node_id)
         more = [server for server in self._more_servers if server.node_id in (None, node_id)]
         return more if plain is None else [plain, *more]

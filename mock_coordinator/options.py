@@ -1,8 +1,8 @@
-"""The options of a broker, said once: for ``MockBroker``, ``MockCluster``, ``BrokerThread``,
-``ClusterThread``, the markers of the pytest plugin and ``kip848 mock``.
+"""Options of ``MockBroker``, ``MockCluster``, ``BrokerThread``, ``ClusterThread``, the markers of
+the pytest plugin, and ``kip848 mock``.
 
-``BrokerOptions`` are the names that a user may write, ``CheckedOptions`` what has become of them,
-with their defaults.
+``BrokerOptions`` has the names that users write, ``CheckedOptions`` the checked values with
+defaults.
 """
 
 from __future__ import annotations
@@ -31,51 +31,54 @@ _PORTS: Final = 65_536
 
 
 class BrokerOptions(TypedDict, total=False):
-    """Every option of a broker, or of several. All may be left out."""
+    """Options of one or more brokers. All are optional."""
 
     profile: str | None
-    """The Kafka line to be, ``"4.0"`` to the newest, which is the default."""
+    """The Kafka release line to emulate, ``"4.0"`` to the newest. Default: the newest."""
     config: Mapping[str, str] | None
-    """Kafka's broker settings by name: ``{"group.consumer.assignment.interval.ms": "0"}``."""
+    """Broker settings by Kafka's names: ``{"group.consumer.assignment.interval.ms": "0"}``.
+    Default: Kafka's defaults."""
     brokers: int
-    """How many brokers there are; 1, and 3 for a ``MockCluster``."""
+    """Number of brokers. Default: 1, or 3 for a ``MockCluster``."""
     racks: Sequence[str]
-    """The racks that the brokers are in, in turn; none."""
+    """Racks, given to the brokers in turn. Default: no racks."""
     host: str
-    """Where to listen; ``"127.0.0.1"``."""
+    """Address to listen on. Default: ``"127.0.0.1"``."""
     port: int
-    """Where the first broker listens, the others at the ports behind it; 0: any free ones."""
+    """Port of the first broker; the others use the ports after it. Default: 0, any free ports."""
     listen: bool
-    """Whether to listen at all, or to work in process only; ``True``."""
+    """Whether to listen at all; if not, the broker works in process only. Default: ``True``."""
     clock: Clock | None
-    """What gives the time; with a ``VirtualClock`` only ``advance`` moves it. Real time."""
+    """Source of time. A ``VirtualClock`` moves only when ``advance`` is called. Default: real time.
+    """
     new_uuid: Callable[[], bytes] | None
-    """What gives 16 bytes for each fresh id; random ones."""
+    """Returns 16 bytes for each new id. Default: random bytes."""
     security: SecurityOptions | None
-    """Accounts, access control lists and further listeners (TLS, SASL); none."""
+    """Accounts, access control lists and further listeners (TLS, SASL). Default: none."""
     data_dir: str | os.PathLike[str] | None
-    """A folder in which topics, settings, records and groups survive the process; none."""
+    """Folder in which topics, settings, records and groups survive the process. Default: none."""
     fsync: str
-    """When these are on the disk: ``"always"`` (the default) before any answer, ``"second"``,
-    or ``"never"``: when the operating system likes. A killed process never loses anything."""
+    """When the data folder is synced to disk: ``"always"`` before any response, ``"second"`` once a
+    second, ``"never"`` leaves it to the operating system. A killed process loses nothing with any
+    of them. Default: ``"always"``."""
     events: str | os.PathLike[str] | None
-    """A file at whose end group coordinators write what they see of their groups, a line of JSON
-    an event (docs/reference/history.md), for ``kip848 report``; none."""
+    """File to which group coordinators append their events, one line of JSON per event
+    (docs/reference/history.md), for ``kip848 report``. Default: none."""
     log_size: int
-    """How many requests ``requests`` remembers; 10,000."""
+    """Number of requests that ``requests`` keeps. Default: 10,000."""
     check_ownership: bool
-    """Whether leaving the ``async with`` block raises ``OwnershipViolation``; ``True``."""
+    """Whether leaving the ``async with`` block raises ``OwnershipViolation``. Default: ``True``."""
     assignors: Sequence[Assignor]
-    """Server-side assignors of your own, beside Kafka's; members ask for them by their names. In
-    ``group.consumer.assignors`` they may be named, too, also as ``module:Class``; none."""
+    """Server-side assignors of your own, besides Kafka's; members select them by name.
+    ``group.consumer.assignors`` may list them too, also as ``module:Class``. Default: none."""
     draft_protocols: bool
-    """Whether there is what no Kafka offers, both after the text of KIP-848: assignments that
-    members compute, and Connect groups; ``True``."""
+    """Whether to offer the protocols of KIP-848 that no Kafka release has: assignments computed by
+    members, and Connect groups. Default: ``True``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedOptions:
-    """``BrokerOptions`` with their defaults. ``of`` makes them."""
+    """``BrokerOptions`` with defaults, checked. Created by ``of``."""
 
     profile: str | None = None
     config: Mapping[str, str] | None = None
@@ -97,10 +100,13 @@ class CheckedOptions:
 
     @classmethod
     def of(cls, options: BrokerOptions) -> CheckedOptions:
-        """Options as a user gave them.
+        """Check a user's options.
 
-        Raises ``TypeError`` for a name that is no option, ``ConfigError`` for a value that cannot
-        be meant. What settings, profiles and data folders may be is judged by those who use them.
+        Profiles, settings and data folders are checked later, where they are used.
+
+        Raises:
+            TypeError: For an unknown option.
+            ConfigError: For an invalid value.
         """
         known = [each.name for each in fields(cls)]
         given = {_FORMER_NAMES.get(name, name): value for name, value in options.items()}
@@ -114,7 +120,7 @@ class CheckedOptions:
         return cls(**cast("BrokerOptions", given))
 
     def __post_init__(self) -> None:
-        """Raise ``ConfigError`` for what cannot be meant."""
+        """Raise ``ConfigError`` for an invalid value."""
         for name in ("listen", "check_ownership", "draft_protocols"):
             _require(name, getattr(self, name), bool, "True or False")
         _require("profile", self.profile, str | None, "a Kafka release line as a string")
@@ -150,15 +156,16 @@ class CheckedOptions:
         return None if self.data_dir is None else Path(self.data_dir)
 
     def a_profile(self) -> Profile:
-        """``profile``, or the newest. Raises ``ConfigError`` for one that does not exist."""
+        """``profile``, or the newest one. Raises ``ConfigError`` for an unknown profile."""
         return profile_named(DEFAULT_PROFILE if self.profile is None else self.profile)
 
     def a_clock(self) -> Clock:
-        """``clock``, or one of real time."""
+        """``clock``, or a real one."""
         return self.clock or wall_clock()
 
     def uuids(self) -> Callable[[], bytes]:
-        """``new_uuid``, or random ones. Raises ``ConfigError`` when called and it gives no id."""
+        """``new_uuid``, or a source of random ids. Calling it raises ``ConfigError`` for anything
+        but 16 bytes."""
         given = self.new_uuid
 
         def checked() -> bytes:
@@ -171,7 +178,8 @@ class CheckedOptions:
 
 
 def partition_counts(topics: object) -> Iterator[tuple[str, int]]:
-    """What a user said about topics. Raises ``ConfigError`` for a list of names, among others."""
+    """The topics that a user gave, with their partition counts. Raises ``ConfigError`` for other
+    types."""
     if topics is None:
         return
     if not isinstance(topics, Mapping):

@@ -1,5 +1,5 @@
-"""Assignors of a user's own: given as objects, or named in ``group.consumer.assignors`` as
-``module:Class``, where Kafka's brokers load a Java class by its name."""
+"""Server-side assignors of the user: objects, or names in ``group.consumer.assignors`` as
+``module:Class``, where Kafka's brokers load a Java class by name."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _HIGHEST_VERSION: Final = 32767
 def own_assignors(
     given: Sequence[object], config: Mapping[str, str] | None
 ) -> tuple[dict[str, Assignor], dict[str, str]]:
-    """The assignors by the text that names each in ``group.consumer.assignors``, and ``config``.
+    """The assignors by their text in ``group.consumer.assignors``, and the settings.
 
-    Where that does not say which to offer, those that were ``given`` come after Kafka's. Raises
-    ``ConfigError`` for what is no assignor and for a name that is taken.
+    If that setting is missing, the ``given`` assignors come after Kafka's. Raises ``ConfigError``
+    for an invalid assignor and for a name that is already in use.
     """
     settings = dict(config or {})
     found: dict[str, Assignor] = {}

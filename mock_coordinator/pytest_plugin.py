@@ -1,4 +1,4 @@
-"""pytest fixtures that come with the package: a broker for every test that wants one.
+"""pytest fixtures of the bundled broker, registered with the package.
 
 ::
 
@@ -10,12 +10,12 @@
         consumer = kip848_client.Consumer(bootstrap_servers=async_mock_broker.bootstrap, ...)
 
     @pytest.mark.mock_cluster({"orders": 3}, brokers=3)
-    def test_moves(mock_cluster):                    # several brokers; async_mock_cluster likewise
+    def test_moves(mock_cluster):                     # several brokers; also async_mock_cluster
         mock_cluster.move_leader("orders", 0, 2)
 
-The markers' arguments are those of ``MockBroker`` and ``MockCluster``; ``faults`` is a list of
-faults, or JSON. A test fails when two members of a group may have used the same partition, unless
-it says ``check_ownership=False``. When a test fails, the latest requests are shown beside it.
+The markers take the arguments of ``MockBroker`` and ``MockCluster``, and ``faults``: a list of
+faults, or JSON. A test fails if two members of a group may have used the same partition, unless its
+marker has ``check_ownership=False``. The report of a failed test shows the newest requests.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SHOWN: Final = 50
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the markers."""
+    """Register the markers."""
     config.addinivalue_line(
         "markers", f"{_BROKER}(topics=None, **options): the broker of this test, as MockBroker"
     )
@@ -76,7 +76,11 @@ def _options(
 
 @pytest.fixture
 def mock_broker(request: pytest.FixtureRequest) -> Iterator[BrokerThread]:
-    """A broker in a thread of its own: for tests and clients that block."""
+    """A broker in a thread of its own, for tests and clients that block.
+
+    Arguments come from the marker ``mock_broker``. Gives a ``BrokerThread``. On teardown it raises
+    ``OwnershipViolation``.
+    """
     from mock_coordinator.threaded import BrokerThread
 
     options, faults = _options(request, _BROKER)
@@ -87,7 +91,11 @@ def mock_broker(request: pytest.FixtureRequest) -> Iterator[BrokerThread]:
 
 @pytest.fixture
 def mock_cluster(request: pytest.FixtureRequest) -> Iterator[ClusterThread]:
-    """Several brokers in a thread of their own."""
+    """Several brokers in a thread of their own, for tests and clients that block.
+
+    Arguments come from the marker ``mock_cluster``. Gives a ``ClusterThread``. On teardown it
+    raises ``OwnershipViolation``.
+    """
     from mock_coordinator.threaded import ClusterThread
 
     options, faults = _options(request, _CLUSTER)
@@ -97,8 +105,8 @@ def mock_cluster(request: pytest.FixtureRequest) -> Iterator[ClusterThread]:
 
 
 def _require_same_loop(request: pytest.FixtureRequest) -> None:
-    """Fail when pytest-asyncio runs the test in another event loop than its fixtures: a broker in a
-    loop that stands still lets its clients wait in vain."""
+    """Fail if pytest-asyncio runs the test and its fixtures in different event loops: the broker's
+    loop would not run during the test, and its clients would wait forever."""
     marker = request.node.get_closest_marker("asyncio")
     if marker is None:
         return
@@ -124,7 +132,7 @@ def _require_same_loop(request: pytest.FixtureRequest) -> None:
 
 
 def _run_by_a_plugin(function: Callable[..., AsyncGenerator[Any]]) -> Any:
-    """An async fixture, which pytest-asyncio or anyio's plugin has to run."""
+    """An async fixture, run by pytest-asyncio or by anyio's plugin."""
     try:
         import pytest_asyncio
     except ImportError:
@@ -133,7 +141,11 @@ def _run_by_a_plugin(function: Callable[..., AsyncGenerator[Any]]) -> Any:
 
 
 async def _async_mock_broker(request: pytest.FixtureRequest) -> AsyncGenerator[MockBroker]:
-    """A broker in the event loop of the test."""
+    """A broker in the event loop of the test.
+
+    Arguments come from the marker ``mock_broker``. Gives a ``MockBroker``. On teardown it raises
+    ``OwnershipViolation``.
+    """
     from mock_coordinator import MockBroker
 
     options, faults = _options(request, _BROKER)
@@ -144,7 +156,11 @@ async def _async_mock_broker(request: pytest.FixtureRequest) -> AsyncGenerator[M
 
 
 async def _async_mock_cluster(request: pytest.FixtureRequest) -> AsyncGenerator[MockCluster]:
-    """Several brokers in the event loop of the test."""
+    """Several brokers in the event loop of the test.
+
+    Arguments come from the marker ``mock_cluster``. Gives a ``MockCluster``. On teardown it raises
+    ``OwnershipViolation``.
+    """
     from mock_coordinator import MockCluster
 
     options, faults = _options(request, _CLUSTER)
@@ -162,7 +178,7 @@ async_mock_cluster = _run_by_a_plugin(_async_mock_cluster)
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show the broker's requests beside a failure."""
+    """Add the broker's newest requests to the report of a failed test."""
     report = yield
     if report.failed:
         arguments: dict[str, Any] = getattr(item, "funcargs", {})

@@ -1,5 +1,4 @@
-"""A broker, or several, in a thread of their own, for tests that are not async and clients that
-block.
+"""One or more brokers in a thread, for tests that are not async and clients that block.
 
 ::
 
@@ -40,7 +39,7 @@ B = TypeVar("B", bound=MockBroker)
 
 
 class _Threaded(Generic[B]):
-    """What runs in a thread of its own, and what every broker can be asked there."""
+    """A broker or cluster in a thread, with the methods that both have."""
 
     def __init__(self, make: Callable[[], B]) -> None:
         self._make: Final = make
@@ -72,7 +71,15 @@ class _Threaded(Generic[B]):
     def call(self, function: Callable[[B], T]) -> T: ...
 
     def call(self, function: Callable[[B], object]) -> object:
-        """What a function of the broker returns, called (and awaited) where the broker lives."""
+        """Call a function in the broker's thread and return its result.
+
+        Args:
+            function: Gets the ``MockBroker`` or ``MockCluster``. A returned awaitable is awaited
+                there.
+
+        Raises:
+            RuntimeError: Outside of the ``with`` block.
+        """
         if self._portal is None or self._broker is None:
             raise RuntimeError("start the broker with a `with` block first")
         broker = self._broker
@@ -89,7 +96,7 @@ class _Threaded(Generic[B]):
         return self.call(lambda broker: broker.bootstrap)
 
     def inject(self, *faults: Fault) -> None:
-        """Let these go wrong from now on (see ``mock_coordinator.core.faults``)."""
+        """Add faults (see ``mock_coordinator.core.faults``)."""
         self.call(lambda broker: broker.faults.add(*faults))
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
@@ -97,11 +104,11 @@ class _Threaded(Generic[B]):
         self.call(lambda broker: broker.create_topic(name, partitions))
 
     def add_partitions(self, name: str, total: int) -> None:
-        """Raise the number of a topic's partitions to ``total``. Raises ``BrokerError``."""
+        """Raise a topic's partition count to ``total``. Raises ``BrokerError``."""
         self.call(lambda broker: broker.add_partitions(name, total))
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic and its records. Raises ``BrokerError``."""
+        """Delete a topic with its records. Raises ``BrokerError``."""
         self.call(lambda broker: broker.delete_topic(name))
 
     def produce(
@@ -111,50 +118,61 @@ class _Threaded(Generic[B]):
         partition: int = 0,
         key: bytes | None = None,
     ) -> int:
-        """Append records and return the first one's offset. Raises ``BrokerError``."""
+        """Append records and return the first one's offset. See ``MockBroker.produce``."""
         return self.call(
             lambda broker: broker.produce(topic, *values, partition=partition, key=key)
         )
 
     def records(self, topic: str, partition: int | None = None) -> list[StoredRecord]:
-        """The records of one partition, or of all. Raises ``KeyError`` for an unknown one."""
+        """The records of one partition, or of all. See ``MockBroker.records``."""
         return self.call(lambda broker: broker.records(topic, partition))
 
     def requests(self, api: str | None = None) -> list[LoggedRequest]:
-        """The latest requests of all clients, oldest first; of one API when it is named."""
+        """The newest requests of all clients, oldest first. See ``MockBroker.requests``."""
         return self.call(lambda broker: broker.requests(api))
 
     def metrics(self) -> tuple[CoordinatorMetric, ...]:
-        """As ``MockBroker.metrics``."""
+        """See ``MockBroker.metrics``."""
         return self.call(lambda broker: broker.metrics())
 
     def snapshot(self, group_id: str) -> GroupSnapshot | None:
-        """A group as it is now; ``None`` for none."""
+        """The current state of a group; ``None`` if it does not exist."""
         return self.call(lambda broker: broker.snapshot(group_id))
 
     def restart(self) -> None:
-        """Crash and come back with topics, records and groups; every connection is closed."""
+        """Crash and restart. Topics, records and groups are kept; all connections are closed."""
         self.call(lambda broker: broker.restart())
 
     def advance(self, by_ms: int) -> None:
-        """Move a virtual clock on. Raises ``ConfigError`` for a real one."""
+        """Advance a virtual clock. Raises ``ConfigError`` for a real one."""
         self.call(lambda broker: broker.advance(by_ms))
 
     def wait_for(self, predicate: Callable[[B], bool], timeout_s: float = 10) -> None:
-        """Block until a predicate of the broker holds; it is looked at after everything that the
-        broker does, in the broker's thread. Raises ``TimeoutError``."""
+        """Block until a condition holds.
+
+        Args:
+            predicate: Gets the broker; called in the broker's thread after each of its steps.
+            timeout_s: The limit in seconds.
+
+        Raises:
+            TimeoutError: If the condition does not hold in time.
+        """
         self.call(lambda broker: broker.wait_for(lambda: predicate(broker), timeout_s))
 
 
 class BrokerThread(_Threaded[MockBroker]):
-    """``MockBroker``, run by another thread; takes what that takes. For several see
-    ``ClusterThread``.
+    """A ``MockBroker`` in a thread of its own.
 
-    Use it as a context manager. Everything here may be called from any thread, and blocks until
-    the broker has done it. What is not here is reached with ``call``. Leaving the block raises
-    ``OwnershipViolation`` as leaving ``MockBroker`` does.
+    Use it as a context manager. Its methods may be called from any thread, and block until the
+    broker has done the work. Reach everything else with ``call``.
 
-    Raises ``ConfigError`` for several ``brokers``, and what ``MockBroker`` does for its options.
+    Args:
+        topics: As for ``MockBroker``.
+        **options: As for ``MockBroker``, except ``brokers``: see ``ClusterThread``.
+
+    Raises:
+        TypeError, OSError, OwnershipViolation: As ``MockBroker``.
+        ConfigError: As ``MockBroker``, and for more than one broker.
     """
 
     def __init__(
@@ -167,8 +185,15 @@ class BrokerThread(_Threaded[MockBroker]):
 
 
 class ClusterThread(_Threaded[MockCluster]):
-    """``MockCluster``, run by another thread; takes what that takes, and is used as
-    ``BrokerThread`` is."""
+    """A ``MockCluster`` in a thread of its own. Used like ``BrokerThread``.
+
+    Args:
+        topics: As for ``MockCluster``.
+        **options: As for ``MockCluster``.
+
+    Raises:
+        TypeError, ConfigError, OSError, OwnershipViolation: As ``MockCluster``.
+    """
 
     def __init__(
         self, topics: Mapping[str, int] | None = None, **options: Unpack[BrokerOptions]
@@ -178,48 +203,43 @@ class ClusterThread(_Threaded[MockCluster]):
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The brokers, by id: where they are, and whether they run. Look, do not touch."""
+        """The brokers by id: their addresses, and whether they run. Read only."""
         return self.call(lambda cluster: cluster.nodes)
 
     def leader_of(self, topic: str, partition: int = 0) -> int | None:
-        """The id of the broker that leads a partition, ``None`` when none does. Raises ``KeyError``
-        for an unknown topic and ``IndexError`` for an unknown partition."""
+        """The id of the broker that leads a partition; ``None`` without a leader. Raises
+        ``KeyError`` for an unknown topic, ``IndexError`` for an unknown partition."""
         return self.call(lambda cluster: cluster.leader_of(topic, partition))
 
     def coordinator_of(self, group_id: str) -> int | None:
-        """The id of the broker that coordinates a group, ``None`` when none does."""
+        """The id of the broker that coordinates a group; ``None`` without a coordinator."""
         return self.call(lambda cluster: cluster.coordinator_of(group_id))
 
     def transaction_coordinator_of(self, transactional_id: str) -> int | None:
-        """The id of the broker that coordinates a transactional id, ``None`` when none does."""
+        """The id of the broker that coordinates a transactional id; ``None`` without a coordinator."""
         return self.call(lambda cluster: cluster.transaction_coordinator_of(transactional_id))
 
     def move_leader(self, topic: str, partition: int, node_id: int) -> None:
-        """Make a broker the leader of a partition, with the next leader epoch. Raises ``KeyError``
-        for an unknown topic and ``IndexError`` for an unknown partition, ``ConfigError`` for a
-        broker that does not exist or is down."""
+        """Make a broker the leader of a partition. See ``MockCluster.move_leader``."""
         self.call(lambda cluster: cluster.move_leader(topic, partition, node_id))
 
     def move_coordinator(self, group_id: str, node_id: int) -> None:
-        """Make a broker the coordinator of a group, and of those that share its partition of
-        ``__consumer_offsets``. Raises ``ConfigError`` as ``move_leader``."""
+        """Make a broker the coordinator of a group. See ``MockCluster.move_coordinator``."""
         self.call(lambda cluster: cluster.move_coordinator(group_id, node_id))
 
     def move_transaction_coordinator(self, transactional_id: str, node_id: int) -> None:
-        """Make a broker the coordinator of a transactional id. Raises ``ConfigError`` as
-        ``move_leader``."""
+        """Make a broker the coordinator of a transactional id. See
+        ``MockCluster.move_transaction_coordinator``."""
         self.call(lambda cluster: cluster.move_transaction_coordinator(transactional_id, node_id))
 
     def stop_broker(self, node_id: int) -> None:
-        """Shut a broker down in good order. Raises ``ConfigError`` for an unknown one."""
+        """Shut a broker down cleanly. See ``MockCluster.stop_broker``."""
         self.call(lambda cluster: cluster.stop_broker(node_id))
 
     def crash_broker(self, node_id: int, *, noticed_after_ms: int = NOTICED_AFTER_MS) -> None:
-        """Let a broker die, which the others notice after ``noticed_after_ms``. Raises
-        ``ConfigError`` for an unknown one."""
+        """Crash a broker. See ``MockCluster.crash_broker``."""
         self.call(lambda cluster: cluster.crash_broker(node_id, noticed_after_ms=noticed_after_ms))
 
     def start_broker(self, node_id: int) -> None:
-        """Start a broker again, at its port and with its records. Raises ``ConfigError`` for an
-        unknown one, ``OSError`` when another process has taken the port."""
+        """Start a broker again. See ``MockCluster.start_broker``."""
         self.call(lambda cluster: cluster.start_broker(node_id))

@@ -87,7 +87,8 @@ _Said = tuple[int, Any, Any]
 
 
 class OwnershipViolation(AssertionError):
-    """Two members may have used one partition, or one uses what it was not given."""
+    """Two members of a group may have used the same partition, or one used a partition that was not
+    assigned to it."""
 
 
 @dataclass(slots=True)
@@ -136,7 +137,7 @@ class OwnershipChecker:
         self._untold = 0
 
     def check(self) -> None:
-        """Raise ``OwnershipViolation`` for the first violation; it tells how many there are."""
+        """Raise ``OwnershipViolation`` with the first violation and the number of others."""
         if self.violations:
             more = len(self.violations) - 1 + self._untold
             rest = f"\n({more} more)" if more else ""

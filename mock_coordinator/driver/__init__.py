@@ -1,4 +1,4 @@
-"""What drives a broker, whichever way its clients come: its clock, its outputs, its limits."""
+"""Drives the broker's core for all kinds of connections: clock, outputs, limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a broker gets its time from: milliseconds since 1970, never going backwards."""
+"""Clocks of brokers: milliseconds since 1970, never going backwards."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Clock = Callable[[], int]
 
 
 def wall_clock() -> Clock:
-    """The real time at this moment, and from here on as steady as the monotonic clock."""
+    """A clock that starts at the current real time and then follows the monotonic clock."""
     offset_ms = time.time_ns() // 1_000_000 - time.monotonic_ns() // 1_000_000
 
     def now_ms() -> int:
@@ -27,47 +27,49 @@ def wall_clock() -> Clock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alarm:
-    """Something that a virtual clock will call once, at ``at_ms``, unless it is cancelled."""
+    """A call that a virtual clock makes once, at ``at_ms``, unless it is cancelled."""
 
     at_ms: int
     ring: Callable[[], None]
     _alarms: dict[Alarm, None]
 
     def cancel(self) -> None:
-        """Do not call it. Calling this twice, or too late, is harmless."""
+        """Cancel the call. Harmless if it was made or cancelled already."""
         self._alarms.pop(self, None)
 
 
 class VirtualClock:
-    """A clock that stands still until ``advance`` moves it: ``MockBroker(clock=VirtualClock())``.
+    """A clock that moves only when ``advance`` is called: ``MockBroker(clock=VirtualClock())``.
 
-    ``advance`` moves it and lets the brokers that use it do, in order, whatever becomes due on the
-    way; connections that have been idle for too long end, and failed authentications are answered.
-    ``start_ms`` is the first time; the default is a moment in June 2025.
+    While it moves, the brokers that use it do in order what becomes due: they close idle
+    connections and answer failed authentications, among other things.
+
+    Args:
+        start_ms: The first time, in milliseconds since 1970. The default is in June 2025.
     """
 
     def __init__(self, start_ms: int = 1_750_000_000_000) -> None:
         self._now_ms = start_ms
         self._drivers: list[tuple[Callable[[], int | None], Callable[[], None]]] = []
         self._alarms: Final[dict[Alarm, None]] = {}
-        """Those that will ring."""
+        """Alarms that will ring."""
         self._line: Final[list[tuple[int, int, Alarm]]] = []
-        """A heap of them, and of some that were cancelled: the next one first."""
+        """A heap of alarms, the next one first; cancelled ones may be among them."""
         self._made = 0
 
     def __call__(self) -> int:
         return self._now_ms
 
     def attach(self, deadline_ms: Callable[[], int | None], fire: Callable[[], None]) -> None:
-        """Have ``fire`` called whenever ``deadline_ms`` has come while the clock moves."""
+        """Call ``fire`` whenever the time returned by ``deadline_ms`` has come."""
         self._drivers.append((deadline_ms, fire))
 
     def detach(self, fire: Callable[[], None]) -> None:
-        """Do not call ``fire`` any more. Calling it twice is harmless."""
+        """Stop calling ``fire``. Harmless if it is not attached."""
         self._drivers = [each for each in self._drivers if each[1] != fire]
 
     def call_later(self, after_ms: int, function: Callable[[], None]) -> Alarm:
-        """Call a function once, when the clock has moved on by ``after_ms``."""
+        """Call a function once, ``after_ms`` milliseconds from now."""
         alarm = Alarm(self._now_ms + max(after_ms, 0), function, self._alarms)
         self._alarms[alarm] = None
         self._made += 1
@@ -75,10 +77,11 @@ class VirtualClock:
         return alarm
 
     def advance(self, by_ms: int) -> None:
-        """Move on by ``by_ms``, stopping at each deadline on the way.
+        """Advance by ``by_ms`` milliseconds, stopping at each deadline on the way.
 
-        Raises ``ValueError`` for a negative step, and ``RuntimeError`` when a broker keeps asking
-        for the moment that it was just given.
+        Raises:
+            ValueError: If ``by_ms`` is negative.
+            RuntimeError: If a broker's deadline stays due after 1000 calls.
         """
         if by_ms < 0:
             raise ValueError(f"by_ms must not be negative, got {by_ms}")
@@ -96,7 +99,7 @@ class VirtualClock:
         self._now_ms = end_ms
 
     def _due(self) -> Iterator[tuple[int, Callable[[], None]]]:
-        """What will be called, and when."""
+        """The pending calls with their times."""
         for deadline, fire in self._drivers:
             when = deadline()
             if when is not None:

@@ -1,17 +1,17 @@
-"""How many connections a broker takes: ``max.connections`` and ``max.connections.per.ip``.
+"""How many connections a broker accepts: ``max.connections`` and ``max.connections.per.ip``.
 
 Theory of operation
 ===================
 
-Both count the connections of all listeners of a broker. One that is too many for its address is
-refused. One that is too many for the broker waits until another one ends, accepted and unread; its
-listener accepts no further one meanwhile, so that the others wait in the operating system. The
-listener of brokers among themselves (here the plain one that every broker has) does not wait when
-there are others: for its connection the one that was used least recently of another listener is
-closed (KIP-402). Connections that wait get their places in the order in which they came.
+Both settings count the connections of all listeners of a broker. A connection that exceeds the
+limit of its address is refused. One that exceeds the broker's limit waits, accepted and unread,
+until another one ends; meanwhile its listener accepts no more, so that further ones wait in the
+operating system. The listener for traffic between brokers (here the plain one that every broker
+has) does not wait if there are others: the least recently used connection of another listener is
+closed for it (KIP-402). Waiting connections get their slots in order of arrival.
 
-In Kafka each network thread closes the least recently used one of its own, so that the choice is
-not quite as strict there.
+In Kafka each network thread closes its own least recently used connection, so there the choice is
+less strict.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ from mock_coordinator.core.settings.broker_config import BrokerConfig
 __all__ = ["ConnectionLimits", "Place", "TooManyConnectionsError"]
 
 _LOOK_AGAIN_S: Final = 1
-"""How soon one that waits sees that a limit itself was raised."""
+"""How soon a waiting connection notices that the limit was raised."""
 
 
 class TooManyConnectionsError(Exception):
-    """A connection that is refused; the words are for the log."""
+    """A connection is refused; the message is for the log."""
 
 
 @dataclass(slots=True, eq=False)
 class Place:
-    """One connection's. Run it in ``scope``: its place may be needed for another one."""
+    """The slot of one connection. Run the connection in ``scope``: it is cancelled if the slot is
+    needed."""
 
     address: str
     is_protected: bool
@@ -48,13 +49,13 @@ class Place:
 
 @dataclass(slots=True, eq=False)
 class _Turn:
-    """One that waits; ``come`` when it may look again."""
+    """A waiting connection; ``come`` is set when it may check again."""
 
     come: anyio.Event = field(default_factory=anyio.Event)
 
 
 class ConnectionLimits:
-    """Of one broker, for all its listeners. ``config`` gives its settings now."""
+    """The limits of one broker, for all its listeners. ``config`` returns its current settings."""
 
     def __init__(self, config: Callable[[], BrokerConfig]) -> None:
         self._config: Final = config
@@ -64,9 +65,9 @@ class ConnectionLimits:
         self._uses = 0
 
     async def enter(self, address: str, *, is_protected: bool) -> Place:
-        """A place for a connection from an address, as soon as there is one; ``leave`` it.
+        """Wait for a slot for a connection from an address. Release it with ``leave``.
 
-        Raises ``TooManyConnectionsError`` when the address has as many as it may have.
+        Raises ``TooManyConnectionsError`` if the address has reached its limit.
         """
         if not is_protected:
             await self._room()
@@ -99,7 +100,7 @@ class ConnectionLimits:
         place.used = self._uses
 
     async def _room(self) -> None:
-        """Wait until one more may come, behind those who wait already."""
+        """Wait for a free slot, after those already waiting."""
         if self._has_room and not self._waiting:
             return
         turn = _Turn()
@@ -121,7 +122,8 @@ class ConnectionLimits:
             self._waiting[0].come.set()
 
     def _make_room(self) -> None:
-        """Give up as many connections of listeners that are not protected as there are too many."""
+        """Give up the least recently used connections of unprotected listeners, until the limit
+        holds."""
         staying = [place for place in self._places if not place.is_given_up]
         over = len(staying) - self._config().integer("max.connections")
         if over <= 0:
@@ -133,7 +135,7 @@ class ConnectionLimits:
 
 
 def _limit_of(address: str, config: BrokerConfig) -> int:
-    """``max.connections.per.ip``, or what ``max.connections.per.ip.overrides`` says."""
+    """``max.connections.per.ip``, or its override for the address."""
     for entry in (config.text("max.connections.per.ip.overrides") or "").split(","):
         host, _, limit = entry.strip().rpartition(":")
         if host == address and limit.isdigit():

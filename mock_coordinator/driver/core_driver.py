@@ -1,9 +1,8 @@
-"""Drives a pure broker: gives it inputs and the time, and takes its outputs to the connections.
+"""Drives the pure broker: passes inputs and the time to it, and its outputs to connections.
 
 One driver serves any number of connections of any kind (sockets, in-process); each registers a
-``Sink``. Everything happens in one thread and ``submit`` does not wait for anything, so a sink may
-have its reply before ``submit`` returns. Timers need the task ``timer.run``, or a
-``VirtualClock``.
+``Sink``. Everything happens in one thread and ``submit`` does not wait, so a sink may have its
+reply before ``submit`` returns. Timers need the task ``timer.run``, or a ``VirtualClock``.
 """
 
 from __future__ import annotations
@@ -50,21 +49,21 @@ _MAY_FAIL: Final = (RequestReceived, CoordinatorMoved)
 
 
 class Sink(Protocol):
-    """One connection, as far as the driver is concerned."""
+    """A connection, as the driver sees it."""
 
     def replied(self, reply: Reply | NoReply) -> None:
         """A request of this connection was served."""
 
     def torn(self, torn: TornReply) -> None:
-        """Write the beginning of a reply, then close: a fault wants it."""
+        """Write the beginning of a reply, then close the connection: a fault requires it."""
 
     def closed(self, why: str) -> None:
-        """The broker wants this connection closed."""
+        """Close the connection."""
 
 
 class CoreDriver:
-    """One broker at work. ``log_size`` is how many requests ``requests`` keeps; fewer where they
-    are long."""
+    """Runs one broker or cluster. ``log_size`` is how many requests ``requests`` keeps (fewer if
+    they are long)."""
 
     def __init__(
         self,
@@ -100,19 +99,19 @@ class CoreDriver:
 
     @property
     def connections(self) -> int:
-        """How many connections there are."""
+        """The number of open connections."""
         return len(self._sinks)
 
     @property
     def deadline_ms(self) -> int | None:
-        """When something is due, in the broker or in a fault that holds something back."""
+        """When something is due, in the broker or in a fault that delays something."""
         first, held_back = self._core.deadline_ms, self.faults.deadline_ms
         if first is None or held_back is None:
             return held_back if first is None else first
         return min(first, held_back)
 
     def limits_of(self, node_id: int | None) -> ConnectionLimits:
-        """What one broker's listeners share (``None``: of the only one)."""
+        """The connection limits of one broker (``None``: of the only one), shared by its listeners."""
         node = self._core.broker.node_id if node_id is None else node_id
         if node not in self._limits:
             self._limits[node] = ConnectionLimits(lambda: self._core.broker.disk.configs[node])
@@ -123,10 +122,11 @@ class CoreDriver:
         return self.timer.now_ms()
 
     def connect(self, sink: Sink, node_id: int | None = None, *, is_own: bool = False) -> int:
-        """Register a connection to a node (``None``: to none in particular); returns its number.
+        """Register a connection to a node and return its number. ``node_id`` ``None`` means no node
+        in particular.
 
-        ``is_own`` is for the broker's own user interface: no fault hits its requests, and
-        ``requests`` does not have them.
+        ``is_own`` is for the broker's own Python interface: faults do not hit its requests, and
+        ``requests`` does not log them.
         """
         self._connections += 1
         if is_own:
@@ -137,14 +137,14 @@ class CoreDriver:
         return self._connections
 
     def disconnect(self, connection: int) -> None:
-        """A connection is gone. Calling it twice is harmless."""
+        """A connection has ended. Calling it twice is harmless."""
         self._nodes.pop(connection, None)
         self._own.discard(connection)
         if self._sinks.pop(connection, None) is not None:
             self.submit(ConnectionLost(connection))
 
     def close_node(self, node_id: int, why: str) -> None:
-        """End all connections to a node."""
+        """Close all connections to a node."""
         for connection in [c for c, node in self._nodes.items() if node == node_id]:
             sink = self._sinks.get(connection)
             self.disconnect(connection)
@@ -152,7 +152,7 @@ class CoreDriver:
                 sink.closed(why)
 
     def close_all(self, why: str) -> None:
-        """End all connections. The core does not hear of it."""
+        """Close all connections. The core is not notified."""
         for sink in tuple(self._sinks.values()):
             sink.closed(why)
         self._sinks.clear()
@@ -160,7 +160,7 @@ class CoreDriver:
         self._own.clear()
 
     def submit(self, event: Input) -> None:
-        """One step. A request that the broker cannot cope with closes its connection, no more."""
+        """Run one step. A request that raises in the broker closes its own connection only."""
         now_ms = self.now_ms()
         own = isinstance(event, RequestReceived) and event.connection in self._own
         if isinstance(event, RequestReceived) and not own:
@@ -177,8 +177,8 @@ class CoreDriver:
             watcher()
 
     def _step(self, now_ms: int, event: Input) -> tuple[Output, ...]:
-        """One step of the core, wherever a fault lets it happen: a request that fails, or a move
-        that a fault wants and that cannot be, must not cost other connections anything."""
+        """One step of the core, whenever a fault lets it happen. A failing request, or a move that
+        a fault asks for and that is impossible, must not affect other connections."""
         if not isinstance(event, _MAY_FAIL):
             return self._plain_step(now_ms, event)
         try:
@@ -200,9 +200,9 @@ class CoreDriver:
         self.submit(TimerFired())
 
     def restart(self) -> None:
-        """Crash the broker and start it again from its disk and its groups' records.
+        """Crash the broker and restart it from its disk and its groups' records.
 
-        All connections are closed; clients have to come back, as after a real crash.
+        All connections are closed; clients must reconnect, as after a real crash.
         """
         self.gate.flush()
         self._core = self._core.restarted(self.now_ms())
@@ -213,7 +213,7 @@ class CoreDriver:
         self._tell_watchers()
 
     async def wait_for(self, predicate: Callable[[], bool], timeout_s: float) -> None:
-        """Wait until a predicate holds, looking after every step. Raises ``TimeoutError``."""
+        """Wait until a predicate holds, checking after every step. Raises ``TimeoutError``."""
         with anyio.move_on_after(timeout_s):
             while not predicate():
                 stepped = anyio.Event()

@@ -1,12 +1,11 @@
-"""How long a connection may take, by the broker's own clock.
+"""Timeouts of connections, by the broker's clock.
 
 Theory of operation
 ===================
 
-How long a connection may be idle, and how long a failed authentication waits for its answer, is
-measured by the clock of the broker that serves it. A real one is the event loop's:
-its own timers are used, and nothing is added to them. A ``VirtualClock`` calls when it is advanced
-to that time, however long that takes.
+Idle time of a connection, and the delay of a failed authentication's response, are measured by the
+broker's clock. For a real clock the event loop's own timers are used directly. A ``VirtualClock``
+fires when it is advanced to that time, however long that takes.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ __all__ = ["LoopTimers", "TimerHandle", "move_on_after"]
 
 
 class TimerHandle(Protocol):
-    """Something that will be called, unless it is cancelled."""
+    """A pending call that can be cancelled."""
 
     def cancel(self) -> None:
-        """Do not call it. Calling this twice, or too late, is harmless."""
+        """Cancel the call. Harmless if it was made or cancelled already."""
 
 
 def move_on_after(clock: Clock, delay_s: float | None) -> AbstractContextManager[anyio.CancelScope]:
-    """A cancel scope that ends after ``delay_s`` seconds of a clock; ``None`` for never."""
+    """A cancel scope that ends after ``delay_s`` seconds of a clock; ``None`` for no limit."""
     if delay_s is None or not isinstance(clock, VirtualClock):
         return anyio.move_on_after(delay_s)
     return _virtual_scope(clock, delay_s)
@@ -50,7 +49,7 @@ def _virtual_scope(clock: VirtualClock, delay_s: float) -> Generator[anyio.Cance
 class LoopTimers:
     """Timers of an asyncio event loop, or of a virtual clock in its place.
 
-    A loop calls them after it has handed over what had arrived by then.
+    A loop fires them after it has delivered the data that had arrived by then.
     """
 
     def __init__(self, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:

@@ -1,4 +1,4 @@
-"""What a user says about the security of a broker: accounts, rights, listeners; in Python or JSON.
+"""Security of a broker: accounts, access control lists and listeners, in Python or JSON.
 
 As JSON::
 
@@ -16,8 +16,8 @@ As JSON::
       ]
     }
 
-Every user can log in with PLAIN and with SCRAM. There is an authorizer as soon as ``acls`` or
-``super_users`` are given (or ``"authorizer": true``); without one everybody may do everything.
+All users can authenticate with PLAIN and with SCRAM. The broker has an authorizer if ``acls`` or
+``super_users`` are given (or ``"authorizer": true``); otherwise every request is allowed.
 """
 
 from __future__ import annotations
@@ -52,14 +52,25 @@ _PORT_MAX: Final = 65_535
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerOptions:
-    """One more address that a broker listens on.
+    """A further address that a broker listens on.
 
-    ``protocol`` is one of Kafka's security protocols. ``port`` 0 picks a free one; with several
-    brokers a given port counts up. ``mechanisms`` are for SASL. TLS needs ``certificate`` and
-    ``key`` (PEM files; the chain may be in the first), or a ready ``ssl_context``; ``client_ca``
-    (PEM file) and ``client_auth`` (``none``, ``requested``, ``required``) decide about the
-    certificates of clients, whose subjects are then their principals. ``max_reauth_ms`` is how long
-    a SASL session lasts (0: for ever), by default what ``connections.max.reauth.ms`` says.
+    Args:
+        name: The listener's name.
+        protocol: One of ``PLAINTEXT``, ``SSL``, ``SASL_PLAINTEXT``, ``SASL_SSL``.
+        host: The address to bind.
+        port: The port; 0 picks a free one. With several brokers a given port counts up.
+        mechanisms: The SASL mechanisms. Default: all.
+        certificate: PEM file, with the chain; needed for TLS without ``ssl_context``.
+        key: PEM file of the certificate's key.
+        client_ca: PEM file with the authorities of clients' certificates.
+        client_auth: ``none``, ``requested`` or ``required``: whether clients have certificates,
+            whose subjects are then their principals.
+        ssl_context: A ready context in place of the files.
+        max_reauth_ms: How long a SASL session lasts in milliseconds; 0 without a limit. Default:
+            the setting ``connections.max.reauth.ms``.
+
+    Raises:
+        ConfigError: For an invalid value or combination.
     """
 
     name: str
@@ -75,7 +86,7 @@ class ListenerOptions:
     max_reauth_ms: int | None = None
 
     def __post_init__(self) -> None:
-        """Raise ``ConfigError`` for a listener that makes no sense."""
+        """Raise ``ConfigError`` for an invalid listener."""
         _check_texts(self.name, (self.name, self.host))
         _check_port(self.name, self.port)
         if self.protocol not in PROTOCOLS:
@@ -108,7 +119,7 @@ class ListenerOptions:
         return self.protocol in ("SASL_PLAINTEXT", "SASL_SSL")
 
     def tls_context(self) -> ssl.SSLContext | None:
-        """The context of a TLS listener, else ``None``. Raises ``ConfigError`` for files that
+        """The context of a TLS listener, otherwise ``None``. Raises ``ConfigError`` for files that
         cannot be read."""
         if not self.uses_tls:
             return None
@@ -127,9 +138,15 @@ class ListenerOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecurityOptions:
-    """Accounts, rights and listeners of a broker; see the module for what they mean.
+    """Accounts, access control lists and listeners of a broker.
 
-    ``users`` maps names to passwords.
+    Args:
+        users: Passwords by user name.
+        super_users: Principals that may do everything, such as ``User:admin``.
+        allow_everyone_if_no_acl_found: Whether resources without any ACL are open to all.
+        acls: The access control lists.
+        authorizer: Whether there is an authorizer even without ``acls`` and ``super_users``.
+        listeners: Further listeners, besides the plain one.
     """
 
     users: Mapping[str, str] = field(default_factory=dict)
@@ -145,7 +162,7 @@ class SecurityOptions:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> SecurityOptions:
-        """Options from plain data. Raises ``ConfigError`` for what is not understood."""
+        """Read options from plain data (the JSON form). Raises ``ConfigError`` for invalid data."""
         known = [each.name for each in fields(cls)]
         _require_known(data, known, "security")
         users, listeners = data.get("users", {}), data.get("listeners", ())
@@ -175,16 +192,16 @@ class SecurityOptions:
 
     @classmethod
     def from_file(cls, path: str) -> SecurityOptions:
-        """Options from a JSON file. Raises ``ConfigError``."""
+        """Read options from a JSON file. Raises ``ConfigError``."""
         return cls.from_data(security_file(path, f"security options {path}"))
 
     @property
     def has_authorizer(self) -> bool:
-        """Whether anything is refused: access control lists imply an authorizer."""
+        """Whether requests may be denied: access control lists imply an authorizer."""
         return self.authorizer or bool(self.acls or self.super_users)
 
     def state(self) -> SecurityState:
-        """What a cluster starts with."""
+        """The security state that a cluster starts with."""
         authorizer = None
         if self.has_authorizer:
             authorizer = Authorizer(
@@ -200,7 +217,7 @@ class SecurityOptions:
         return SecurityState(authorizer, Passwords(self.users), addresses)
 
     def put_scram_credentials(self, store: ScramStore, new_salt: Callable[[], bytes]) -> None:
-        """Store the users' SCRAM credentials; ``new_salt`` gives fresh bytes."""
+        """Store the users' SCRAM credentials. ``new_salt`` returns random bytes."""
         for user, password in self.users.items():
             for number, mechanism in SCRAM_MECHANISMS.items():
                 salt = new_salt()
@@ -212,8 +229,8 @@ class SecurityOptions:
 
 
 def security_file(path: str, said: str) -> dict[str, Any]:
-    """The JSON object of a file of security options. Raises ``ConfigError`` that starts with
-    ``said`` and contains nothing of the file."""
+    """Read the JSON object of a file. Raises ``ConfigError`` that starts with ``said`` and does not
+    contain the file's text."""
     wrong = "not a JSON object"
     try:
         data = json.loads(Path(path).read_text())

@@ -1,8 +1,8 @@
 """Faults as data: what goes wrong, when, and how often.
 
-A ``Fault`` says which requests it hits (``Match``) and what then happens (an action). A list of
-them is a test's bad day, written in Python or in JSON (``faults_from_json``). ``FaultInjector``
-stands between a driver and the core: the core never knows.
+A ``Fault`` combines a ``Match`` (which requests) with an action (what happens to them). Faults are
+written in Python or in JSON (``faults_from_json``). ``FaultInjector`` stands between a driver and
+the core, which does not know of faults.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a fault does to the request it hits: each kind, and how it is said in JSON.
+"""Actions: what a fault does to a request, and its form in JSON.
 
-``injector`` performs them. A new kind is a class here and a case there.
+``injector`` performs them. A new action is a class here and a case there.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
 
 
 class Moment(StrEnum):
-    """Before the broker sees the request, or after it has done what it says."""
+    """Before the broker handles the request, or after."""
 
     REQUEST = "request"
     RESPONSE = "response"
@@ -47,15 +47,15 @@ class Moment(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Base of all actions."""
+    """Base class of all actions."""
 
     json_name: ClassVar[str]
-    """The field of a fault in JSON that says that this is what happens."""
+    """The field that selects this action in the JSON form of a fault."""
 
     @classmethod
     @abstractmethod
     def from_json(cls, fields: Fields, match: Match) -> Self:
-        """Take what concerns this kind out of ``fields``. Raises ``ConfigError``."""
+        """Read this action from ``fields``, removing what was read. Raises ``ConfigError``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Refuse(Action):
 
 @dataclass(frozen=True, slots=True)
 class Answer(Action):
-    """Answer with this response; the broker does not see the request."""
+    """Return this response instead of handling the request."""
 
     json_name: ClassVar[str] = "answer"
 
@@ -100,7 +100,7 @@ class Answer(Action):
 
 @dataclass(frozen=True, slots=True)
 class Delay(Action):
-    """Hold the request back, or its response, for ``by_ms``."""
+    """Delay the request, or its response, by ``by_ms`` milliseconds."""
 
     json_name: ClassVar[str] = "delay_ms"
 
@@ -115,7 +115,7 @@ class Delay(Action):
 
 @dataclass(frozen=True, slots=True)
 class Drop(Action):
-    """Lose the request, or its response after it was applied; the connection stays."""
+    """Lose the request, or the response after the request was handled. The connection stays open."""
 
     json_name: ClassVar[str] = "drop"
 
@@ -128,8 +128,8 @@ class Drop(Action):
 
 @dataclass(frozen=True, slots=True)
 class Disconnect(Action):
-    """Close the connection instead of the request, or of its response. With ``after_bytes`` the
-    response is cut off there first: a client sees half a frame."""
+    """Close the connection instead of handling the request, or instead of sending its response.
+    With ``after_bytes`` that many bytes of the response are sent first."""
 
     json_name: ClassVar[str] = "disconnect"
 
@@ -144,8 +144,8 @@ class Disconnect(Action):
 
 @dataclass(frozen=True, slots=True)
 class Throttle(Action):
-    """Answer with this ``throttle_time_ms``, and take nothing more from the connection until then,
-    as a broker does whose quota is used up (KIP-219)."""
+    """Answer with this ``throttle_time_ms``, and read nothing from the connection until then, as a
+    broker does when a quota is exceeded (KIP-219)."""
 
     json_name: ClassVar[str] = "throttle_ms"
 
@@ -158,7 +158,7 @@ class Throttle(Action):
 
 @dataclass(frozen=True, slots=True)
 class Duplicate(Action):
-    """Let the broker see the request twice; the client gets the first response."""
+    """Handle the request twice. The client gets the first response."""
 
     json_name: ClassVar[str] = "duplicate"
 
@@ -170,8 +170,8 @@ class Duplicate(Action):
 
 @dataclass(frozen=True, slots=True)
 class CorruptBatch(Action):
-    """Damage the first record batch of each partition in the response (of Fetch), so that its
-    checksum is wrong; only of the topic and the partition that the fault's match names, if any."""
+    """Damage the first record batch of each partition of a Fetch response, so that its checksum is
+    wrong. If the fault's match has a topic or partition, damage only those."""
 
     json_name: ClassVar[str] = "corrupt_batch"
 
@@ -183,8 +183,8 @@ class CorruptBatch(Action):
 
 @dataclass(frozen=True, slots=True)
 class MoveCoordinator(Action):
-    """Before the request is looked at, another broker takes over as coordinator of its group and
-    of its transactional id: this one, or the next. With one broker it is one that reloads."""
+    """Before the request is handled, move the coordinator of its group and of its transactional id
+    to the broker ``node_id``; ``None`` for the next broker. A single broker reloads instead."""
 
     json_name: ClassVar[str] = "move_coordinator"
 

@@ -40,7 +40,14 @@ _MATCH: Final = {
 
 
 def faults_from_json(text: str) -> tuple[Fault, ...]:
-    """The faults of a JSON list (or of one object). Raises ``ConfigError`` that says where."""
+    """Read faults from JSON: a list, or one object. See docs/reference/faults.md.
+
+    Args:
+        text: The JSON text.
+
+    Raises:
+        ConfigError: With the number of the fault, for invalid JSON or an invalid fault.
+    """
     try:
         found = json.loads(text)
     except ValueError as err:
@@ -56,7 +63,7 @@ def faults_from_json(text: str) -> tuple[Fault, ...]:
 
 
 def fault_from_json(row: object) -> Fault:
-    """One fault from the value that ``json.loads`` gives. Raises ``ConfigError``."""
+    """Read one fault from a decoded JSON object. Raises ``ConfigError``."""
     fields = json_object(row, "a fault")
     match = _match(json_object(fields.pop("match", {}), "match"))
     nth, times = json_number(fields, "nth", 1) or 0, fields.pop("times", 1)

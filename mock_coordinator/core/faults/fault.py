@@ -1,4 +1,4 @@
-"""One fault: which requests, which of them, and what happens."""
+"""One fault: which requests it hits, and what happens to them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,17 @@ _API_NAMES = frozenset(api.name for api in APIS.values())
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """``action`` happens to the ``nth`` request that ``match`` hits (1 is the first) and to the
-    following ones, ``times`` in all; ``None`` is for ever. ``name`` is for finding it again.
+    """An action that happens to matching requests.
 
-    Raises ``ConfigError`` for a fault that could never happen.
+    Args:
+        action: What happens, for example ``Drop()`` or ``Delay(by_ms=500)``.
+        match: Which requests are counted. Default: all.
+        nth: The first matching request that is hit, counted from 1.
+        times: How many requests are hit, from ``nth`` on. ``None``: all of them.
+        name: For ``FaultInjector.remove`` and for messages.
+
+    Raises:
+        ConfigError: For a fault that can never happen.
     """
 
     action: Action
@@ -40,7 +47,7 @@ class Fault:
     name: str = ""
 
     def __post_init__(self) -> None:
-        """Raise ``ConfigError`` for what makes no sense."""
+        """Raise ``ConfigError`` for an invalid combination."""
         action_given, match_given = cast("object", self.action), cast("object", self.match)
         if not isinstance(action_given, Action) or not isinstance(match_given, Match):
             raise ConfigError(
@@ -78,7 +85,7 @@ class Fault:
             raise ConfigError(f"fault {self.name!r}: {amount} is negative")
 
     def _check_answer(self, response: Message) -> None:
-        """Its values have to be possible, and some version must have a field for each of them."""
+        """Its values must be valid, and at least one version must have a field for each of them."""
         if self.match.api is None:
             raise ConfigError(f"fault {self.name!r}: an answer needs match.api")
         api = api_named(self.match.api)

@@ -1,12 +1,12 @@
-"""Between the driver and the core: lets most steps through and spoils those that a fault asks for.
+"""Stands between the driver and the core, and applies faults to requests and responses.
 
 Theory of operation
 ===================
 
-``step`` takes what the core's ``step`` takes, and the core's ``step`` itself. A request that no
-fault hits goes straight through. What a fault needs later (a reply to lose, a request to hold back)
-is kept by connection and correlation id, or in a heap of things to do at a time; ``deadline_ms`` is
-when the next of those is due. Time and the core come in as arguments; nothing is random.
+``step`` takes the arguments of the core's ``step``, and that function itself. A request that no
+fault hits is passed on. What a fault needs later (a reply to lose, a request to delay) is kept by
+connection and correlation id, or in a heap ordered by time; ``deadline_ms`` is the first of those
+times. Time and the core are arguments, and nothing is random.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Step = Callable[[int, Input], tuple[Output, ...]]
 _ANSWERS: Final = (Reply, NoReply)
 _HITS: Final = 10_000
 _CHECKSUMMED_FROM: Final = 30
-"""Well inside of what the checksum of a record batch covers."""
+"""Well inside the part of a record batch that its checksum covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Hit:
 
 @dataclass(slots=True)
 class _Armed:
-    """A fault and how many requests it has matched."""
+    """A fault, and the number of requests that it has matched."""
 
     fault: Fault
     seen: int = 0
@@ -96,7 +96,7 @@ class _Armed:
 
 @dataclass(frozen=True, slots=True)
 class _Unread:
-    """A request of a throttled connection, which has not been looked at yet."""
+    """A request of a throttled connection that was not handled yet."""
 
     received: RequestReceived
 
@@ -106,9 +106,10 @@ _Held = Input | Output | _Unread
 
 
 class FaultInjector:
-    """The faults of one cluster.
+    """The faults of one broker or cluster: ``MockBroker.faults``.
 
-    ``topic_names`` gives the name of a topic id now.
+    Args:
+        topic_names: Returns the current topic names by topic id.
     """
 
     def __init__(self, topic_names: Callable[[], Mapping[bytes, str]]) -> None:
@@ -124,27 +125,27 @@ class FaultInjector:
     # -- what the user says ------------------------------------------------------------------------
 
     def add(self, *faults: Fault) -> None:
-        """From now on these happen. Of several that hit the same request the first one added
-        happens. Raises ``ConfigError`` for what is not a fault."""
+        """Add faults. If several match a request, only the first one added happens. Raises
+        ``ConfigError`` for anything but a ``Fault``."""
         for each in cast("tuple[object, ...]", faults):
             if not isinstance(each, Fault):
                 raise ConfigError(f"expected a Fault, not {each!r}")
         self._armed += [_Armed(fault) for fault in faults]
 
     def remove(self, name: str) -> None:
-        """Forget the faults of this name. Raises ``KeyError`` when there is none."""
+        """Remove the faults of this name. Raises ``KeyError`` if there are none."""
         left = [armed for armed in self._armed if armed.fault.name != name]
         if len(left) == len(self._armed):
             raise KeyError(name)
         self._armed = left
 
     def clear(self) -> None:
-        """Forget all faults; what they hold back already comes when it is due."""
+        """Remove all faults. Requests and responses that they delay still arrive when they are due."""
         self._armed.clear()
 
     @property
     def hits(self) -> tuple[Hit, ...]:
-        """What was hit, oldest first; of more than 10,000 the newest."""
+        """The requests that were hit, oldest first; at most the newest 10,000."""
         return tuple(self._hits)
 
     @property
@@ -154,7 +155,7 @@ class FaultInjector:
 
     @property
     def held_requests(self) -> int:
-        """How many requests are held back at the moment."""
+        """The number of requests that faults hold back now."""
         kinds = (RequestReceived, _Unread)
         return sum(isinstance(what, kinds) for _, _, what in self._later)
 

@@ -1,7 +1,7 @@
 """Which requests a fault hits.
 
-A request mentions groups, members, topics and partitions somewhere inside; ``mentions`` finds them
-by the names that Kafka's fields have, so that new messages need nothing here.
+Requests mention groups, members, topics and partitions at any depth. ``mentions`` finds them by the
+names of Kafka's fields, so new messages need no code here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TOPIC_LISTS: Final = frozenset({"topic_names", "subscribed_topic_names"})
 
 @dataclass(slots=True)
 class Mentions:
-    """What a request is about. ``partitions`` are (topic, partition)."""
+    """The names in a request. ``partitions`` are (topic, partition)."""
 
     groups: set[str] = field(default_factory=set[str])
     transactional_ids: set[str] = field(default_factory=set[str])
@@ -39,7 +39,8 @@ class Mentions:
 
 
 def mentions(request: Any, topic_names: Mapping[bytes, str]) -> Mentions:
-    """The groups, members, topics and partitions of a request. ``topic_names``: id -> name."""
+    """The groups, members, topics and partitions in a request. ``topic_names`` maps topic ids to
+    names."""
     found = Mentions()
     for topic, name, value in _walk(request, None, topic_names):
         if topic is not None:
@@ -61,7 +62,7 @@ def mentions(request: Any, topic_names: Mapping[bytes, str]) -> Mentions:
 def _walk(
     value: Any, topic: str | None, topic_names: Mapping[bytes, str]
 ) -> Iterator[tuple[str | None, str, Any]]:
-    """(the topic that it belongs to, field name, value) of every field, however deep."""
+    """(topic of the field, name, value) of each field, at any depth."""
     fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
     topic = _topic_of(type(value).__name__, fields, topic_names) or topic
     for name, inner in fields.items():
@@ -93,12 +94,18 @@ def _texts(value: Any) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """Conditions on a request, all of which must hold; ``None`` holds always.
+    """Conditions on a request, all of which must hold. ``None`` matches any request.
 
-    ``api`` is Kafka's name (``"OffsetCommit"``), ``versions`` the lowest and highest version,
-    ``node_id`` the broker that the connection leads to, ``client_id`` the client's name;
-    ``group_id``, ``transactional_id``, ``member_id``, ``topic`` and ``partition`` (of ``topic``)
-    are mentioned in the request, ``member_id`` ``""`` for one that has none yet.
+    Args:
+        api: The API, by Kafka's name (``"OffsetCommit"``).
+        versions: The lowest and the highest version.
+        node_id: The broker that the client is connected to.
+        client_id: The client id in the request's header.
+        group_id: A group mentioned in the request.
+        transactional_id: A transactional id mentioned in the request.
+        member_id: A member mentioned in the request; ``""`` for a member without an id.
+        topic: A topic mentioned in the request.
+        partition: A partition mentioned in the request, of ``topic`` if that is given.
     """
 
     api: str | None = None
@@ -114,8 +121,8 @@ class Match:
     def hits(
         self, received: RequestReceived, topic_names: Callable[[], Mapping[bytes, str]]
     ) -> bool:
-        """Whether this request is meant. ``topic_names`` gives id -> name, and is asked only when a
-        topic or partition is the last question."""
+        """Whether a request matches. ``topic_names`` returns names by topic id; it is called only
+        if the answer depends on a topic or partition."""
         if self.api is not None and APIS[type(received.request).API_KEY].name != self.api:
             return False
         if self.versions is not None:

@@ -1,7 +1,7 @@
-"""A group as a value: for tests, traces, the simulation's checkers and the command line.
+"""Snapshots of groups: for tests, traces, the simulation's checkers and the command line.
 
-Taking one copies, so it is for looking, not for every heartbeat. Two coordinators whose snapshots
-are equal behave alike, timers and resolutions in flight apart (``without_timers``).
+Taking one copies the group, so it is not for every heartbeat. Two coordinators with equal snapshots
+behave equally, except for timers and pending resolutions of regexes (``without_timers``).
 """
 
 from __future__ import annotations
@@ -34,11 +34,17 @@ __all__ = ["GroupSnapshot", "MemberSnapshot", "take_snapshot"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSnapshot:
-    """One member. ``owned`` may be used by it, ``pending_revocation`` must be given up,
-    ``target`` is where it should get to: by topic id, and as ``.._partitions`` with the topics'
-    names of that moment, in order (a topic that does not exist any more has its id for a name).
-    Deadlines are None for timers that do not run; only classic members have those for joining and
-    syncing."""
+    """One member of a group.
+
+    Partitions are by topic id; the properties ``.._partitions`` have topic names, sorted (a deleted
+    topic has its id for a name). Deadlines are ``None`` for timers that do not run; those for
+    joining and syncing are only for classic members.
+
+    Attributes:
+        owned: Partitions that the member may use.
+        pending_revocation: Partitions that it has to give up.
+        target: Partitions of its target assignment.
+    """
 
     member_id: str
     epoch: int
@@ -84,10 +90,10 @@ class MemberSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSnapshot:
-    """One group of any type; ``epoch`` and what follows are those of consumer and Connect groups.
+    """One group of any type. ``epoch`` and the fields after it are for consumer and Connect groups.
 
-    In a Connect group connectors and their tasks stand where a consumer group has topics and
-    partitions; ``connect.items.write_items`` names them.
+    In a Connect group, connectors and their tasks take the place of topics and partitions;
+    ``connect.items.write_items`` names them.
     """
 
     group_id: str
@@ -95,7 +101,7 @@ class GroupSnapshot:
     state: GroupState
     offsets: Mapping[str, Mapping[int, OffsetAndMetadata]]
     unstable: tuple[tuple[str, int], ...] = ()
-    """Topics and partitions whose offset an open transaction may yet change."""
+    """(topic, partition) whose offset an open transaction may still change."""
     epoch: int = -1
     assignment_epoch: int = -1
     assignment_timestamp_ms: int = 0
@@ -109,14 +115,14 @@ class GroupSnapshot:
     computing: str | None = None
     """The member that was chosen to compute the target (see ``client_assignors``)."""
     deferred: Partitions = field(default_factory=lambda: NO_PARTITIONS)
-    """Of a Connect group: what waits for a worker to return."""
+    """Of a Connect group: items that wait for a worker to return."""
     computed_by: str | None = None
     """Of a Connect group: the worker that computed the target."""
     classic: ClassicSnapshot | None = None
-    """of a classic group only"""
+    """Only of a classic group."""
 
     def without_timers(self) -> GroupSnapshot:
-        """What survives a crash."""
+        """The parts that survive a crash."""
         members = {
             member_id: replace(
                 member,
@@ -135,7 +141,7 @@ class GroupSnapshot:
 
 
 def take_snapshot(env: Environment, group_id: str) -> GroupSnapshot | None:
-    """The group as it is now; ``None`` when there is none."""
+    """The current state of a group; ``None`` if it does not exist."""
     group = env.state.groups.get(group_id)
     if group is None:
         return None
@@ -194,7 +200,7 @@ def _connect_snapshot(
 
 
 def _connectors(group: ConnectGroup) -> Mapping[TopicId, str]:
-    """The names of connectors stand where those of topics do."""
+    """The names of connectors, in place of topic names."""
     held = [
         resource
         for member_id, member in group.members.items()
