@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from kip848_client.core.connect import ITSELF
+from kip848_client.core.outside import from_outside
 from kip848_client.core.types import JOIN_EPOCH, STATIC_LEAVE_EPOCH, TopicId, TopicPartition
 from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
@@ -62,8 +63,8 @@ class Chronicle:
     def __init__(
         self, tell: Callable[[HistoryEvent], None], topic_name: Callable[[TopicId], str | None]
     ) -> None:
-        self._to: Final = tell
-        self._topic_name: Final = topic_name
+        self._to: Final = from_outside(tell)
+        self._topic_name: Final = from_outside(topic_name)
         self._using: Final[dict[_Member, set[TopicPartition]]] = {}
         """What members may be working on, as far as was said."""
 

@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from kip848_client.core.outside import from_outside
 from kip848_client.core.types import TopicId, TopicIdPartition, format_topic_id
 from kip848_client.core.wire.messages.api_versions import ApiVersionsRequest
 from kip848_client.core.wire.messages.fetch import FetchRequest
@@ -62,6 +63,7 @@ class ClusterCore:
     def __init__(
         self, disk: Disk, new_uuid: Callable[[], bytes], now_ms: int, *, load_ms: int = 0
     ) -> None:
+        new_uuid = from_outside(new_uuid)
         self._broker: Final = Broker(disk, new_uuid)
         self._brokers: Final[dict[int | None, Broker]] = {
             None: self._broker,

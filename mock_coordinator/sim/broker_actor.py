@@ -95,7 +95,7 @@ class BrokerActor:
         self._timer: Timer | None = None
         self._journal = self.core.broker.disk.journal(0)
         self._journal.compacts = False  # a crash may cut it anywhere
-        self._journal.listener = self._appended
+        self._journal.watched_by(self._appended)
         self._written: list[StateRecord] = []
         self._booked = 0
         self._safe = 0

@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
+from kip848_client.core.outside import from_outside
 from mock_coordinator.core.groups.record_format import (
     RecordFormatError,
     decode_record,
@@ -44,15 +45,16 @@ Listener = Callable[[int, Sequence[StateRecord]], None]
 
 
 class OffsetsLog(CompactedLog):
-    """A ``Journal`` in the log of a partition of ``__consumer_offsets``.
-
-    ``listener`` gets what is appended, in order; it must not change anything.
-    """
+    """A ``Journal`` in the log of a partition of ``__consumer_offsets``."""
 
     def __init__(self, profile: Profile, catalog: Catalog, logs: Logs, partition: int) -> None:
         super().__init__(catalog, logs, OFFSETS_TOPIC, partition)
         self._profile: Final = profile
-        self.listener: Listener | None = None
+        self._listener: Listener | None = None
+
+    def watched_by(self, listener: Listener) -> None:
+        """``listener`` gets what is appended from now on, in order; it must not change anything."""
+        self._listener = from_outside(listener)
 
     @property
     def records(self) -> list[StateRecord]:
@@ -73,8 +75,8 @@ class OffsetsLog(CompactedLog):
             else:
                 self._append_batch(log, now_ms, producer, list(run), max_bytes)
                 max_bytes = None  # once begun, a decision is written to its end
-        if self.listener is not None:
-            self.listener(self._partition, records)
+        if self._listener is not None:
+            self._listener(self._partition, records)
         self.has_grown(len(records))
 
     def _append_ends(self, log: PartitionLog, now_ms: int, ends: Iterable[StateRecord]) -> None:

@@ -7,7 +7,7 @@ batch of tombstones. The newest record of an id is all that counts (``CompactedL
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mock_coordinator.core.groups.record_format import RecordFormatError
@@ -48,8 +48,7 @@ class TransactionsLog(CompactedLog):
 
 
 class TransactionLogs:
-    """All partitions, as many as ``partitions`` says. ``listener`` gets the time and each record,
-    in order of writing; it must not change anything."""
+    """All partitions, as many as ``partitions`` says."""
 
     def __init__(self, profile: Profile, catalog: Catalog, logs: Logs, partitions: int) -> None:
         self._profile: Final = profile
@@ -57,7 +56,6 @@ class TransactionLogs:
         self._logs: Final = logs
         self._journals: Final[dict[int, TransactionsLog]] = {}
         self.partitions: Final = partitions
-        self.listener: Callable[[int, TransactionLog], None] | None = None
 
     def partition_of(self, transactional_id: str) -> int:
         """The partition that a transactional id belongs to."""
@@ -83,9 +81,6 @@ class TransactionLogs:
             places.setdefault(self.partition_of(record.transactional_id), []).append(record)
         for partition, together in places.items():
             self.of(partition).append(now_ms, together)
-        if self.listener is not None:
-            for record in records:
-                self.listener(now_ms, record)
 
 
 def _entry(profile: Profile, record: TransactionLog) -> NewRecord:

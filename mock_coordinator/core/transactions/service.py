@@ -58,11 +58,17 @@ class Transactions:
             environment,
             broker.disk.transactions,
             now_ms,
-            leader_of=lambda partition: broker.coordinator_node(partition, TRANSACTIONS_TOPIC),
-            load_ms=lambda: groups.load_ms,
+            leader_of=self._leader_of,
+            load_ms=self._load_ms,
         )
         self._waiting: Final[dict[str, Ending]] = {}
         self._leaders_seen = -1
+
+    def _leader_of(self, partition: int) -> int | None:
+        return self._broker.coordinator_node(partition, TRANSACTIONS_TOPIC)
+
+    def _load_ms(self) -> int:
+        return self._groups.load_ms
 
     def load_all(self, now_ms: int) -> None:
         """Take over what the logs hold: the cluster starts."""

@@ -57,7 +57,7 @@ class Brokers(TroubledNodes[ProcessOptions]):
             config, lambda: ids.randbytes(16), context.kernel.now_ms, brokers=options.brokers
         )
         for partition in range(_JOURNALS):
-            core.broker.disk.journal(partition).listener = self._written
+            core.broker.disk.journal(partition).watched_by(self._written)
         self._newest: dict[object, int] = {}
         super().__init__(context, core, options, context.writing)
 

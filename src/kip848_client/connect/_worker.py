@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Any, Final, Self, Unpack, cast
 
 from kip848_client.config import WorkerConfig, WorkerOptions
@@ -287,4 +287,4 @@ def _configuration(connectors: Mapping[str, int | ConnectorTasks], version: int)
             if type(number) is not int or not 0 <= number <= _INT32_MAX:
                 raise ConfigError(f"tasks of {name} = {shown(tasks)}: expected how many, 0 or more")
         found[name] = given
-    return Configuration(version, MappingProxyType(found))
+    return Configuration(version, found)

@@ -79,7 +79,7 @@ def test_one_decision_is_one_batch() -> None:
 
 def test_a_listener_hears_each_decision() -> None:
     log, heard = new_log(), list[tuple[int, list[StateRecord]]]()
-    log.listener = lambda partition, records: heard.append((partition, list(records)))
+    log.watched_by(lambda partition, records: heard.append((partition, list(records))))
     log.append(1, [commit(1), commit(2, 1)])
     log.append(1, [commit(3)])
     assert heard == [(0, [commit(1), commit(2, 1)]), (0, [commit(3)])]

@@ -8,7 +8,7 @@ who is the eldest, and whether a reason to compute has been served.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from kip848_client.core.assignors import NO_PARTITIONS, Partitions
@@ -48,7 +48,7 @@ class WorkerSubscription(MemberSubscription):
 class ConnectTargetEpoch(TargetEpoch):
     """The epoch of a target; with the items that wait for a worker to return, and who computed."""
 
-    deferred: Partitions = field(default_factory=lambda: NO_PARTITIONS)
+    deferred: Partitions = NO_PARTITIONS
     computed_by: str | None = None
 
 

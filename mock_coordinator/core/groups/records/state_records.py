@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import ClassVar, Final, TypeAlias
 
 from kip848_client.core.assignors import Partitions
+from kip848_client.core.empty import EMPTY
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId
 from mock_coordinator.core.groups.records.assignor_values import (
     NO_METADATA,
@@ -66,7 +66,7 @@ OwnedPartitions: TypeAlias = Mapping[TopicId, Mapping[int, int]]
 """Topic id -> partition -> assignment epoch: the member epoch at which the member was given the
 partition (KIP-1251). Brokers before 4.3 do not store it; there it is the member's own epoch."""
 
-NOTHING_OWNED: Final[OwnedPartitions] = MappingProxyType({})
+NOTHING_OWNED: Final[OwnedPartitions] = EMPTY
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,8 +319,8 @@ class CurrentAssignment:
     member_epoch: int = 0
     previous_member_epoch: int = 0
     state: MemberState = MemberState.STABLE
-    assigned: OwnedPartitions = field(default_factory=lambda: NOTHING_OWNED)
-    pending_revocation: OwnedPartitions = field(default_factory=lambda: NOTHING_OWNED)
+    assigned: OwnedPartitions = NOTHING_OWNED
+    pending_revocation: OwnedPartitions = NOTHING_OWNED
     metadata: AssignmentMetadata = NO_METADATA
     """Not Kafka's: the metadata of the latest target that the member has reached."""
 

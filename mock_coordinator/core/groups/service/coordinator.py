@@ -200,20 +200,20 @@ class GroupCoordinator:
         self._replies: list[tuple[RequestReceived, Message]] = []
         self._handlers: Final[dict[type, _Handler]] = {
             ConsumerGroupHeartbeatRequest: self._heartbeat,
-            OffsetCommitRequest: self._committing(decide_commit),
-            TxnOffsetCommitRequest: self._committing(decide_txn_commit),
-            ConsumerGroupPrepareAssignmentRequest: self._preparing(
-                OF_PARTITIONS, ConsumerGroupPrepareAssignmentResponse
+            OffsetCommitRequest: partial(self._commit, decide_commit),
+            TxnOffsetCommitRequest: partial(self._commit, decide_txn_commit),
+            ConsumerGroupPrepareAssignmentRequest: partial(
+                self._prepare, OF_PARTITIONS, ConsumerGroupPrepareAssignmentResponse
             ),
-            ConsumerGroupInstallAssignmentRequest: self._installing(
-                OF_PARTITIONS, ConsumerGroupInstallAssignmentResponse
+            ConsumerGroupInstallAssignmentRequest: partial(
+                self._install, OF_PARTITIONS, ConsumerGroupInstallAssignmentResponse
             ),
             ConnectGroupHeartbeatRequest: self._connect_heartbeat,
-            ConnectGroupPrepareAssignmentRequest: self._preparing(
-                OF_ITEMS, ConnectGroupPrepareAssignmentResponse
+            ConnectGroupPrepareAssignmentRequest: partial(
+                self._prepare, OF_ITEMS, ConnectGroupPrepareAssignmentResponse
             ),
-            ConnectGroupInstallAssignmentRequest: self._installing(
-                OF_ITEMS, ConnectGroupInstallAssignmentResponse
+            ConnectGroupInstallAssignmentRequest: partial(
+                self._install, OF_ITEMS, ConnectGroupInstallAssignmentResponse
             ),
         }
         self._arm_cleanup(now_ms)
@@ -318,50 +318,53 @@ class GroupCoordinator:
         response.should_compute_assignment = self._rounds.flag(now_ms, group_id, member_id)
         return response
 
-    def _preparing(
-        self, how: Computation[Any, Any, Any, Any], refused: Callable[..., Message]
-    ) -> _Handler:
-        """The handler of the API by which the chosen member of a type of group is given it."""
+    def _prepare(
+        self,
+        how: Computation[Any, Any, Any, Any],
+        refused: Callable[..., Message],
+        _now_ms: int,
+        _received: RequestReceived,
+        request: Any,
+    ) -> Message:
+        """Give the chosen member of a group what it needs to compute the assignment."""
+        try:
+            answer: Message = self._rounds.prepare(how, request)
+        except Refused as err:
+            return refused(error_code=err.code, error_message=err.message)
+        return answer
 
-        def prepare(_now_ms: int, _received: RequestReceived, request: Any) -> Message:
-            try:
-                answer: Message = self._rounds.prepare(how, request)
-            except Refused as err:
-                return refused(error_code=err.code, error_message=err.message)
-            return answer
+    def _install(
+        self,
+        how: Computation[Any, Any, Any, Any],
+        answer: Callable[..., Message],
+        now_ms: int,
+        _received: RequestReceived,
+        request: Any,
+    ) -> Message:
+        """Take what the chosen member computed."""
+        try:
+            records = self._rounds.install(now_ms, how, request)
+        except Refused as err:
+            response = answer(error_code=err.code, error_message=err.message)
+        else:
+            self._perform(now_ms, Decision(None, records))
+            response = answer()
+        self._rounds.settle(now_ms, request.group_id)
+        return response
 
-        return prepare
-
-    def _installing(
-        self, how: Computation[Any, Any, Any, Any], answer: Callable[..., Message]
-    ) -> _Handler:
-        """The handler of the API by which the chosen member returns what it computed."""
-
-        def install(now_ms: int, _received: RequestReceived, request: Any) -> Message:
-            try:
-                records = self._rounds.install(now_ms, how, request)
-            except Refused as err:
-                response = answer(error_code=err.code, error_message=err.message)
-            else:
-                self._perform(now_ms, Decision(None, records))
-                response = answer()
-            self._rounds.settle(now_ms, request.group_id)
-            return response
-
-        return install
-
-    def _committing(self, decide: Callable[[Environment, int, int, Any], Decision[C]]) -> _Handler:
-        """The handler of a commit: all of the offsets are stored, or none when their records do not
-        fit into one batch."""
-
-        def commit(now_ms: int, received: RequestReceived, request: Any) -> Message:
-            decision = decide(self._env, now_ms, received.version, request)
-            try:
-                return self._perform(now_ms, decision, self._max_batch_bytes())
-            except BatchTooLargeError:
-                return too_large(decision.response)
-
-        return commit
+    def _commit(
+        self,
+        decide: Callable[[Environment, int, int, Any], Decision[C]],
+        now_ms: int,
+        received: RequestReceived,
+        request: Any,
+    ) -> Message:
+        """Store all of the offsets, or none when their records do not fit into one batch."""
+        decision = decide(self._env, now_ms, received.version, request)
+        try:
+            return self._perform(now_ms, decision, self._max_batch_bytes())
+        except BatchTooLargeError:
+            return too_large(decision.response)
 
     def _max_batch_bytes(self) -> int:
         topic = self._env.catalog.topic(OFFSETS_TOPIC)

@@ -279,17 +279,15 @@ class GroupShards:
                 self._let_watch(shard.coordinator)
 
     def _let_watch(self, coordinator: GroupCoordinator) -> None:
-        if self._watch is None:
-            coordinator.wrote = self._meter.wrote
-            return
-        watch, expired = self._watch
+        coordinator.wrote = self._wrote
+        if self._watch is not None:
+            _, coordinator.expired = self._watch
 
-        def wrote(now_ms: int, records: Sequence[StateRecord]) -> None:
-            self._meter.wrote(now_ms, records)
-            watch(now_ms, records)
-
-        coordinator.wrote = wrote
-        coordinator.expired = expired
+    def _wrote(self, now_ms: int, records: Sequence[StateRecord]) -> None:
+        self._meter.wrote(now_ms, records)
+        if self._watch is not None:
+            wrote, _ = self._watch
+            wrote(now_ms, records)
 
     def _loaded(self, now_ms: int, partition: int, shard: _Shard) -> GroupCoordinator:
         """The coordinator of a partition that is first asked for now. It was there all the time, so

@@ -114,7 +114,7 @@ class GroupSnapshot:
     resolving: bool = False
     computing: str | None = None
     """The member that was chosen to compute the target (see ``client_assignors``)."""
-    deferred: Partitions = field(default_factory=lambda: NO_PARTITIONS)
+    deferred: Partitions = NO_PARTITIONS
     """Of a Connect group: items that wait for a worker to return."""
     computed_by: str | None = None
     """Of a Connect group: the worker that computed the target."""

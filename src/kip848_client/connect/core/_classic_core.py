@@ -68,6 +68,7 @@ from kip848_client.core.member import (
     TimerFired,
     lookup_error,
 )
+from kip848_client.core.outside import from_outside
 from kip848_client.core.types import Wait
 from kip848_client.errors import Kip848Error, LocalProtocolError, RemoteProtocolError
 
@@ -83,6 +84,7 @@ class ClassicWorkerCore:
     """
 
     def __init__(self, settings: ClassicWorkerSettings, jitter: Callable[[int], int]) -> None:
+        jitter = from_outside(jitter)
         self._member = member = ClassicMember(settings, jitter)
         self._link = CoordinatorLink(settings.of_link(), jitter, member.emit)
         self._items = HeldItems(member.emit)

@@ -9,11 +9,11 @@ connection of their own, because whatever follows them there waits as long.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
 
 from kip848_client.connect.core._commands import WorkerCommand
 from kip848_client.connect.core._events import WorkerEvent
+from kip848_client.core.empty import EMPTY
 from kip848_client.core.member import LossReason
 from kip848_client.errors import Kip848Error
 
@@ -66,7 +66,7 @@ class SendSync(WaitingRequest):
 
     generation: int
     protocol: str
-    assignments: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
+    assignments: Mapping[str, bytes] = EMPTY
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Joined(ClassicAnswer):
     member_id: str
     leader: str
     protocol: str
-    members: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
+    members: Mapping[str, bytes] = EMPTY
     """What all members say, for the leader only."""
 
 

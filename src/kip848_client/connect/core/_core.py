@@ -72,6 +72,7 @@ from kip848_client.core.member import (
     TimerFired,
     TopicsResolved,
 )
+from kip848_client.core.outside import from_outside
 from kip848_client.core.types import MemberId, Wait
 from kip848_client.errors import LocalProtocolError, WireError
 
@@ -95,6 +96,9 @@ class WorkerCore:
     ) -> None:
         if not settings.assignors:
             raise LocalProtocolError("a worker needs an assignor: one of the group has to compute")
+        jitter = from_outside(jitter)
+        self._settings = settings
+        self._jitter = jitter
         self._member = MemberCore(settings.of_member(), member_id, jitter)
         self._reasons = RebalanceReasons(settings, self._publish)
         self._scheduled = ScheduledRebalance(member_id)
@@ -109,17 +113,12 @@ class WorkerCore:
         self._inner: deque[Event] = deque()
         """What the member has yet to be told in this step."""
         self._out: list[Output] = []
-
-        def pause_ms(failures: int) -> int:
-            first, cap = settings.retry_backoff_ms, settings.retry_backoff_max_ms
-            return backoff_ms(failures, first, cap, jitter)
-
         self._computing = Computing(
             settings,
             member_id,
-            pause_ms,
+            self._pause_ms,
             self._out_append,
-            suspect_coordinator=lambda why: self._inner.append(CoordinatorLost(why)),
+            suspect_coordinator=self._suspect,
             remaining_delay_ms=self._scheduled.remaining_ms,
         )
 
@@ -218,6 +217,14 @@ class WorkerCore:
 
     def _out_append(self, command: Output) -> None:
         self._out.append(command)
+
+    def _pause_ms(self, failures: int) -> int:
+        settings = self._settings
+        first, cap = settings.retry_backoff_ms, settings.retry_backoff_max_ms
+        return backoff_ms(failures, first, cap, self._jitter)
+
+    def _suspect(self, why: str) -> None:
+        self._inner.append(CoordinatorLost(why))
 
     def _publish(self, offer: tuple[OfferedAssignor, ...]) -> None:
         self._inner.append(AssignorsOffered(offer))

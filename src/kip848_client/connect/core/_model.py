@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from kip848_client.core.connect import ITSELF, AssignorMetadata, GroupWorker, Items, item_name
+from kip848_client.core.empty import EMPTY
 from kip848_client.core.member import MemberSettings
 
 __all__ = [
@@ -52,7 +52,7 @@ class Configuration:
 
     offset: int = -1
     """Which configuration this is; a later one has a higher offset."""
-    connectors: Mapping[str, ConnectorTasks] = field(default_factory=lambda: MappingProxyType({}))
+    connectors: Mapping[str, ConnectorTasks] = EMPTY
 
 
 @dataclass(frozen=True, slots=True)

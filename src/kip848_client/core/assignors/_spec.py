@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
+from kip848_client.core.empty import EMPTY
 from kip848_client.core.types import MemberId, TopicId
 from kip848_client.errors import Kip848Error
 
@@ -42,7 +42,7 @@ Partitions: TypeAlias = Mapping[TopicId, tuple[int, ...]]
 """Topic id -> partition numbers of one member. No topic maps to an empty tuple. Both levels are in
 the order in which Kafka writes them into the target assignment record of the member."""
 
-NO_PARTITIONS: Final[Partitions] = MappingProxyType({})
+NO_PARTITIONS: Final[Partitions] = EMPTY
 """The target of a member that has nothing."""
 
 
@@ -66,7 +66,7 @@ class TopicMetadata:
 
     name: str
     partition_count: int
-    racks: Mapping[int, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    racks: Mapping[int, frozenset[str]] = EMPTY
     """Partition -> the racks of its replicas (KIP-392). Set for a user's own assignors only; empty
     if no broker has a rack. Kafka's own assignors ignore racks."""
 
@@ -83,7 +83,7 @@ class MemberSpec:
     """
 
     topic_ids: tuple[TopicId, ...]
-    target: Partitions = field(default_factory=lambda: NO_PARTITIONS)
+    target: Partitions = NO_PARTITIONS
     instance_id: str | None = None
     rack_id: str | None = None
     subscription_size: int | None = None

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Collection, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Final, Protocol
 
+from kip848_client.core.empty import EMPTY
 from kip848_client.core.types import GroupMetadata, TopicId, TopicPartition
 from kip848_client.errors import Kip848Error
 
@@ -69,7 +69,7 @@ class GroupTopic:
 
     topic_id: TopicId
     partition_count: int
-    racks: Mapping[int, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    racks: Mapping[int, frozenset[str]] = EMPTY
     """Partition -> the racks that have a replica of it. Empty when no member has told a rack, and
     for partitions of which nothing was known."""
 
@@ -100,7 +100,7 @@ class GroupAssignment:
     member's ``on_assignment`` hears of the error: the group cannot be assigned as it is.
     """
 
-    members: Mapping[str, MemberAssignment] = field(default_factory=lambda: MappingProxyType({}))
+    members: Mapping[str, MemberAssignment] = EMPTY
     error: int = 0
 
 

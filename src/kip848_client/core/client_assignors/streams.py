@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple
 from uuid import UUID
 
+from kip848_client.core.empty import EMPTY
 from kip848_client.core.types import TopicPartition
 from kip848_client.core.wire import decode, encode
 from kip848_client.core.wire._fields import array, data, int32, int64, string
@@ -66,10 +66,10 @@ class StreamsMemberMetadata:
     """The process, which may have several consumers."""
     user_end_point: bytes = b""
     """Where its state can be asked for."""
-    client_tags: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    client_tags: Mapping[str, str] = EMPTY
     """Where it is, for standby tasks elsewhere."""
     topology_hash: UUID = _NO_HASH
-    task_lags: Mapping[TaskId, int] = field(default_factory=lambda: MappingProxyType({}))
+    task_lags: Mapping[TaskId, int] = EMPTY
     """How many records the state of each task is behind."""
 
     def encode(self) -> bytes:
@@ -113,11 +113,9 @@ class StreamsAssignmentMetadata:
     assigned partitions are the truth."""
 
     active_tasks: tuple[TaskId, ...] = ()
-    standby_tasks: Tasks = field(default_factory=lambda: MappingProxyType({}))
-    warmup_tasks: Tasks = field(default_factory=lambda: MappingProxyType({}))
-    partitions_by_host: Mapping[str, tuple[TopicPartition, ...]] = field(
-        default_factory=lambda: MappingProxyType({})
-    )
+    standby_tasks: Tasks = EMPTY
+    warmup_tasks: Tasks = EMPTY
+    partitions_by_host: Mapping[str, tuple[TopicPartition, ...]] = EMPTY
     """``host:port`` -> what it has, for queries."""
 
     def encode(self) -> bytes:

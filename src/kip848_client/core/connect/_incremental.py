@@ -22,7 +22,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import ClassVar, Final
 
 from kip848_client.core.assignors import string_map_order
@@ -37,6 +36,7 @@ from kip848_client.core.connect._model import (
     WorkerGroup,
 )
 from kip848_client.core.connect._protocols import ConnectProtocol
+from kip848_client.core.empty import EMPTY
 
 __all__ = ["IncrementalCooperativeAssignor", "IncrementalMemory", "ReturningWorker"]
 
@@ -58,9 +58,9 @@ class ReturningWorker(enum.StrEnum):
 class IncrementalMemory:
     """What the assignor knows from its last computation."""
 
-    targets: Mapping[str, ItemSet] = field(default_factory=lambda: MappingProxyType({}))
-    identities: Mapping[str, Identity] = field(default_factory=lambda: MappingProxyType({}))
-    departed: Mapping[Identity, ItemSet] = field(default_factory=lambda: MappingProxyType({}))
+    targets: Mapping[str, ItemSet] = EMPTY
+    identities: Mapping[str, Identity] = EMPTY
+    departed: Mapping[Identity, ItemSet] = EMPTY
     """What is kept for whom."""
     waiting: Waiting = NOT_WAITING
     moved_epoch: int = -1
@@ -168,7 +168,7 @@ class _Computation:
         after = IncrementalMemory(
             targets=held,
             identities={each: _identity(group, each) for each in group.workers},
-            departed=self.departed if self.waiting.deadline_ms else MappingProxyType({}),
+            departed=self.departed if self.waiting.deadline_ms else EMPTY,
             waiting=self.waiting,
             moved_epoch=epoch,
             moved_workers=involved,

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from kip848_client.core.client_assignors import AssignorMetadata
 from kip848_client.core.connect._encoding import WorkerMetadata
 from kip848_client.core.connect._items import NO_ITEMS, Items
+from kip848_client.core.empty import EMPTY
 from kip848_client.errors import WireError
 
 __all__ = [
@@ -109,14 +109,14 @@ class TargetAssignment:
     worker's ``on_assignment`` hears of the error.
     """
 
-    workers: Mapping[str, Items] = field(default_factory=lambda: MappingProxyType({}))
+    workers: Mapping[str, Items] = EMPTY
     deferred: Items = NO_ITEMS
     """What runs nowhere for now."""
     delay_ms: int = 0
     """In how many milliseconds the group is to be computed again; 0 for not before something
     changes."""
     error: int = 0
-    metadata: Mapping[str, AssignmentMetadata] = field(default_factory=lambda: MappingProxyType({}))
+    metadata: Mapping[str, AssignmentMetadata] = EMPTY
     """Metadata for single workers, which they receive in ``on_assignment``."""
 
 

@@ -59,6 +59,7 @@ from kip848_client.core.fetch._snapshot import FetchSnapshot, take_snapshot
 from kip848_client.core.fetch._tenures import Tenures
 from kip848_client.core.fetch._topics import Topics
 from kip848_client.core.fetch._troubles import Troubles
+from kip848_client.core.outside import from_outside
 from kip848_client.core.partition_names import listed
 from kip848_client.core.types import TopicId, TopicPartition, Wait
 from kip848_client.errors import Kip848Error, LocalProtocolError
@@ -82,6 +83,7 @@ class FetchCore:
     """
 
     def __init__(self, settings: FetchSettings, jitter: Jitter) -> None:
+        jitter = from_outside(jitter)
         self._now = 0
         self._out: list[Command] = []
         """The commands of the step so far."""
@@ -124,7 +126,7 @@ class FetchCore:
             self._emit,
             want_leaders=want,
             check=self._tenures.check,
-            served=lambda partition: self._positions.fetched(partition.tp),
+            served=self._served,
             hinted=self._queries.leader_hinted,
         )
         self._topics = Topics(
@@ -134,8 +136,8 @@ class FetchCore:
             self._troubles,
             self._emit,
             refresh=self._refresh,
-            begin_anew=lambda each, topic_id: self._tenures.begin_anew(self._now, each, topic_id),
-            stop=lambda each, error: self._tenures.stop_for_good(self._now, each, error),
+            begin_anew=self._begin_anew,
+            stop=self._stop,
         )
 
     # -- looking -----------------------------------------------------------------------------
@@ -481,6 +483,15 @@ class FetchCore:
 
     def _refresh(self, partition: Partition) -> None:
         self._planner.refresh(self._now, partition)
+
+    def _served(self, partition: Partition) -> None:
+        self._positions.fetched(partition.tp)
+
+    def _begin_anew(self, partition: Partition, topic_id: TopicId) -> None:
+        self._tenures.begin_anew(self._now, partition, topic_id)
+
+    def _stop(self, partition: Partition, error: Kip848Error) -> None:
+        self._tenures.stop_for_good(self._now, partition, error)
 
     def _on_fetch(self, event: ev.FetchAnswered | ev.FetchLost) -> None:
         if isinstance(event, ev.FetchAnswered):

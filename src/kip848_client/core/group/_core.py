@@ -82,6 +82,7 @@ from kip848_client.core.offsets import (
     RefreshEpoch,
     SendCommit,
 )
+from kip848_client.core.outside import from_outside
 from kip848_client.core.types import TopicId, TopicPartition, Wait
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError
@@ -113,8 +114,9 @@ class GroupCore:
         self.member: Final = member
         """For looking at; only ``step`` may change it."""
         self._committer = committer
-        self._newest_id = newest_id
-        self._read_id = read_id
+        self._newest_id = from_outside(newest_id)
+        self._read_id = from_outside(read_id)
+        backoff_ms = from_outside(backoff_ms)
         self._now = 0
         """The time of the step."""
         self._out: list[Output] = []
@@ -131,13 +133,11 @@ class GroupCore:
         """By ticket of a wish to commit, of which topics its offsets were when it was said."""
         self._troubles = CommitTroubles(self._out_append)
         numbers = Numbers()
-        self._calls = ListenerCalls(numbers, self._out_append, self._inner.append)
+        self._calls = ListenerCalls(numbers, self._out_append, self._later)
         """The listener's calls, and what the user sees as assigned."""
+        heard = self._coordinator_was_heard
         self._flushes = Flushes(
-            numbers,
-            self._out_append,
-            self._inner.append,
-            coordinator_was_heard=lambda: self._coordinator_heard,
+            numbers, self._out_append, self._later, self._flush_ended, coordinator_was_heard=heard
         )
         """Commits before something is given up."""
         self._lookups = CommittedLookups(
@@ -145,7 +145,7 @@ class GroupCore:
             numbers,
             self._out_append,
             suspect_coordinator=self._suspect,
-            refresh_epoch=lambda: self._inner.append(HeartbeatWanted()),
+            refresh_epoch=self._refresh_epoch,
         )
         """Look-ups of committed offsets."""
         self._computing = Computing(
@@ -264,6 +264,9 @@ class GroupCore:
     def _out_append(self, command: Output) -> None:
         self._out.append(command)
 
+    def _later(self, event: Event | CommitEvent) -> None:
+        self._inner.append(event)
+
     def _note(self, event: Event) -> None:
         """What an event that the member has taken means beside the member."""
         match event:
@@ -298,21 +301,11 @@ class GroupCore:
                 self._computing.answered(self._now, event)
             case FlushAsked():
                 done = FlushDone(event.ticket)
-                self._flush((), event.deadline_ms, lambda: self._out_append(done), closing=True)
+                self._flushes.begin(self._now, (), event.deadline_ms, done, closing=True)
             case Detached():
                 self._calls.detach()
             case _:
                 raise LocalProtocolError(f"not an event of a group: {event!r}")
-
-    def _flush(
-        self,
-        partitions: tuple[TopicPartition, ...],
-        deadline_ms: int,
-        done: Callable[[], None],
-        *,
-        closing: bool,
-    ) -> None:
-        self._flushes.begin(self._now, partitions, deadline_ms, done, closing=closing)
 
     # -- the member --------------------------------------------------------------------------
 
@@ -340,8 +333,7 @@ class GroupCore:
                 flushed = OffsetsFlushed(command.plan)
                 partitions = tuple(each.tp for each in command.revoked)
                 by_ms, closing = command.deadline_ms, self._closing
-                done = self._inner.append
-                self._flush(partitions, by_ms, lambda: done(flushed), closing=closing)
+                self._flushes.begin(self._now, partitions, by_ms, flushed, closing=closing)
             case ReleasePartitions() | StartPartitions():
                 self._calls.request(command)
             case LeaveCompleted():
@@ -357,6 +349,18 @@ class GroupCore:
             self._calls.request(heard)
         compute = heard.news.should_compute
         self._computing.heard(self._now, heard.attempt, should_compute=compute)
+
+    def _flush_ended(self, done: FlushDone | OffsetsFlushed) -> None:
+        if isinstance(done, FlushDone):
+            self._out_append(done)
+        else:
+            self._later(done)
+
+    def _coordinator_was_heard(self) -> bool:
+        return self._coordinator_heard
+
+    def _refresh_epoch(self) -> None:
+        self._inner.append(HeartbeatWanted())
 
     def _suspect(self, why: str) -> None:
         """A request showed that the coordinator moved, or cannot be reached."""
@@ -394,7 +398,7 @@ class GroupCore:
             case CommitDone():
                 self._on_commit_done(command)
             case RefreshEpoch():
-                self._inner.append(HeartbeatWanted())
+                self._refresh_epoch()
             case CoordinatorSuspect():
                 self._suspect(command.why)
             case _:

@@ -18,10 +18,12 @@ from typing import Final
 from kip848_client.core.group._commands import (
     AutomaticCommitFailed,
     AwaitApplication,
+    FlushDone,
     GroupCommand,
 )
 from kip848_client.core.group._listener_calls import Numbers
 from kip848_client.core.group._reasons import by_reason
+from kip848_client.core.member import OffsetsFlushed
 from kip848_client.core.offsets import CommitAsked, CommitDone, CommitKind
 from kip848_client.core.types import TopicPartition
 
@@ -34,7 +36,7 @@ _COMMIT_SHARE_MAX_MS: Final = 1_000
 
 @dataclass(slots=True)
 class _Flush:
-    done: Callable[[], None]
+    done: FlushDone | OffsetsFlushed
     deadline_ms: int
     closing: bool
     wait: int | None = None
@@ -57,12 +59,14 @@ class Flushes:
         numbers: Numbers,
         emit: Callable[[GroupCommand], None],
         commit: Callable[[CommitAsked], None],
+        ended: Callable[[FlushDone | OffsetsFlushed], None],
         *,
         coordinator_was_heard: Callable[[], bool],
     ) -> None:
         self._numbers = numbers
         self._emit = emit
         self._commit = commit
+        self._ended = ended
         self._coordinator_was_heard = coordinator_was_heard
         self._flushes: list[_Flush] = []
 
@@ -77,11 +81,11 @@ class Flushes:
         now_ms: int,
         partitions: tuple[TopicPartition, ...],
         deadline_ms: int,
-        done: Callable[[], None],
+        done: FlushDone | OffsetsFlushed,
         *,
         closing: bool,
     ) -> None:
-        """Flush; ``done`` is called when it is over, whether or not something was stored."""
+        """Flush; ``done`` follows when it is over, whether or not something was stored."""
         flush = _Flush(done, deadline_ms, closing)
         self._flushes.append(flush)
         if not partitions:
@@ -130,7 +134,7 @@ class Flushes:
 
     def _end(self, flush: _Flush) -> None:
         self._flushes.remove(flush)
-        flush.done()
+        self._ended(flush.done)
 
     def _ask(self, now_ms: int, flush: _Flush, *, patient: bool = False) -> None:
         flush.came_back_late = False

@@ -48,6 +48,7 @@ from kip848_client.core.member._snapshot import take_snapshot
 from kip848_client.core.member._standing import Standing
 from kip848_client.core.member._states import MemberState
 from kip848_client.core.member._work import CallbackWork, Ending
+from kip848_client.core.outside import from_outside
 from kip848_client.core.types import JOIN_EPOCH, LEAVE_EPOCH, MemberId
 from kip848_client.errors import Kip848Error, LocalProtocolError
 
@@ -69,6 +70,7 @@ class MemberCore:
     ) -> None:
         if not member_id:
             raise LocalProtocolError("a member needs an id of its own (KIP-1082)")
+        jitter = from_outside(jitter)
         self.member_id: Final = member_id
         """The id that it was given; never changes."""
         self.closed = False

@@ -32,6 +32,7 @@ from typing import Final
 from kip848_client.core.offsets._errors import Reaction, is_retried, reaction
 from kip848_client.core.offsets._kinds import CommitKind
 from kip848_client.core.offsets._tracker import CommittableOffset, OffsetTracker
+from kip848_client.core.outside import from_outside
 from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
@@ -234,7 +235,7 @@ class CommitterCore:
     ) -> None:
         self._settings = settings
         self._tracker = tracker
-        self._jitter = jitter
+        self._jitter = from_outside(jitter)
         self._now = 0
         self._member_epoch: int | None = None
         self._left: dict[TopicPartition, int] = {}

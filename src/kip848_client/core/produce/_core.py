@@ -34,6 +34,7 @@ from kip848_client.core.cluster import (
     MetadataQuestions,
     MetadataSettings,
 )
+from kip848_client.core.outside import from_outside
 from kip848_client.core.partition_names import shown
 from kip848_client.core.produce import _commands as do
 from kip848_client.core.produce import _events as ev
@@ -87,6 +88,8 @@ class ProducerCore:
             )
         if settings.transactional_id is not None and not settings.idempotent:
             raise ConfigError("transactional_id needs enable_idempotence=True")
+        jitter, choose = from_outside(jitter), from_outside(choose)
+        make_builder = from_outside(make_builder)
         self._now = 0
         self._buffer_bytes: Final = settings.buffer_bytes
         self._out: list[Command] = []
@@ -101,10 +104,7 @@ class ProducerCore:
         self._metadata = MetadataQuestions(_metadata_settings(settings), jitter)
         want = self._metadata.want
         self._accumulator = Accumulator(
-            settings,
-            make_builder,
-            closed=lambda tp, size, full: self._topics.closed(tp, size, full=full),
-            used=lambda ms, topic: self._topics.use(ms, topic),  # noqa: PLW0108 - made below
+            settings, make_builder, closed=self._batch_closed, used=self._topic_used
         )
         self._topics = Topics(
             settings,
@@ -279,6 +279,12 @@ class ProducerCore:
         if number is not None:
             return Placed(number, self._open[tp].records - 1, tp, stir=moved)
         return self._accumulator.begin(now_ms, tp, timestamp_ms, key, value, headers)
+
+    def _batch_closed(self, tp: TopicPartition, size_bytes: int, full: bool) -> None:
+        self._topics.closed(tp, size_bytes, full=full)
+
+    def _topic_used(self, now_ms: int, topic: str) -> None:
+        self._topics.use(now_ms, topic)
 
     # -- what transactions may do (Batches) --------------------------------------------------
 

@@ -28,6 +28,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from kip848_client.core.backoff import Jitter, backoff_ms
+from kip848_client.core.outside import from_outside
 from kip848_client.core.partition_names import listed
 from kip848_client.core.shown import shown
 from kip848_client.core.types import TopicPartition
@@ -81,7 +82,7 @@ class ProcessorCore:
 
     def __init__(self, settings: ProcessorSettings, jitter: Jitter) -> None:
         self._settings = settings
-        self._jitter = jitter
+        self._jitter = from_outside(jitter)
         self._now = 0
         self._out: list[do.Command] = []
         self._state = State.IDLE

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Final
 
+from kip848_client.core.outside import from_outside
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.observe.core.telemetry._model import (
     NO_INSTANCE,
@@ -57,7 +58,7 @@ class TelemetryCore:
     compressions that we have, by Kafka's numbers."""
 
     def __init__(self, spread: Callable[[int], int], codecs: Sequence[int] = ()) -> None:
-        self._spread: Final = spread
+        self._spread: Final = from_outside(spread)
         self._codecs: Final = frozenset(codecs)
         self._refused: set[int] = set()
         """Compressions that a broker did not take after all."""
