@@ -130,7 +130,7 @@ class MockCluster(MockBroker):
         return self.core.broker.coordinator_node(self.core.groups.partition_of(group_id))
 
     def transaction_coordinator_of(self, transactional_id: str) -> int | None:
-        """The id of the broker that coordinates a transactional id; ``None`` without a coordinator."""
+        """The id of the broker that coordinates a transactional id; ``None`` if there is none."""
         self._have_transactions_topic()
         broker = self.core.broker
         partition = broker.disk.transactions.partition_of(transactional_id)

@@ -216,7 +216,7 @@ class ClusterThread(_Threaded[MockCluster]):
         return self.call(lambda cluster: cluster.coordinator_of(group_id))
 
     def transaction_coordinator_of(self, transactional_id: str) -> int | None:
-        """The id of the broker that coordinates a transactional id; ``None`` without a coordinator."""
+        """The id of the broker that coordinates a transactional id; ``None`` if there is none."""
         return self.call(lambda cluster: cluster.transaction_coordinator_of(transactional_id))
 
     def move_leader(self, topic: str, partition: int, node_id: int) -> None:

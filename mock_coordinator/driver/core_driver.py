@@ -111,7 +111,8 @@ class CoreDriver:
         return min(first, held_back)
 
     def limits_of(self, node_id: int | None) -> ConnectionLimits:
-        """The connection limits of one broker (``None``: of the only one), shared by its listeners."""
+        """One broker's connection limits, shared by its listeners. ``None``: those of the only
+        broker."""
         node = self._core.broker.node_id if node_id is None else node_id
         if node not in self._limits:
             self._limits[node] = ConnectionLimits(lambda: self._core.broker.disk.configs[node])

@@ -115,7 +115,8 @@ class Delay(Action):
 
 @dataclass(frozen=True, slots=True)
 class Drop(Action):
-    """Lose the request, or the response after the request was handled. The connection stays open."""
+    """Lose the request, or the response to a request that was handled. The connection stays
+    open."""
 
     json_name: ClassVar[str] = "drop"
 

@@ -140,7 +140,7 @@ class FaultInjector:
         self._armed = left
 
     def clear(self) -> None:
-        """Remove all faults. Requests and responses that they delay still arrive when they are due."""
+        """Remove all faults. What they delay still arrives when it is due."""
         self._armed.clear()
 
     @property
