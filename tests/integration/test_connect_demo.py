@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from kip848_client.cli import main
-from kip848_client.cli._children import Child
-from kip848_client.cli.connect import _run
+from kip848_client.cli._demo._process import Child
+from kip848_client.cli.connect import _demo
 
 
 @pytest.mark.everything("`kip848 demo` is played in every run")
 def test_the_story_told_in_a_hurry(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_run, "PAUSE_S", 0.0)
-    monkeypatch.setattr(_run, "_QUIET_S", 0.15)
+    monkeypatch.setattr(_demo, "PAUSE_S", 0.0)
+    monkeypatch.setattr(_demo, "_QUIET_S", 0.15)
     code = main(["connect", "demo", "--delay-ms", "700"])
     printed, errors = capsys.readouterr()
     assert code == 0, printed + errors
@@ -51,4 +51,4 @@ async def test_a_process_that_ends_by_itself_is_heard_of_and_can_be_killed() -> 
         assert heard == [{"error": "the process has ended by itself"}]
         assert await child.kill()
     assert not await child.kill()
-    assert not await child.end()
+    assert not await child.stop()

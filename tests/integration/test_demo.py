@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from kip848_client.cli import main
-from kip848_client.cli.demo import _run
-from kip848_client.cli.demo._story import PRODUCES_ON_S, STORY
+from kip848_client.cli.demo import _demo
+from kip848_client.cli.demo._demo import PRODUCES_ON_S, SCRIPT
 from tests.support.real_kafka import RealKafka
 
 
@@ -42,9 +42,9 @@ def test_on_the_embedded_coordinator() -> None:
 def test_the_story_told_in_a_hurry(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    hurried = tuple(replace(scene, at_s=scene.at_s / 4) for scene in STORY)
-    monkeypatch.setattr(_run, "STORY", hurried)
-    monkeypatch.setattr(_run, "PRODUCES_ON_S", PRODUCES_ON_S / 4)
+    hurried = tuple(replace(step, at_s=step.at_s / 4) for step in SCRIPT)
+    monkeypatch.setattr(_demo, "SCRIPT", hurried)
+    monkeypatch.setattr(_demo, "PRODUCES_ON_S", PRODUCES_ON_S / 4)
     code = main(["demo"])
     printed = capsys.readouterr()
     check(subprocess.CompletedProcess((), code, printed.out, printed.err))
@@ -55,9 +55,9 @@ def test_a_machine_whose_processes_start_late_loses_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Members left before they were there, and the end came before anybody had read a record."""
-    hurried = tuple(replace(scene, at_s=0.0) for scene in STORY)
-    monkeypatch.setattr(_run, "STORY", hurried)
-    monkeypatch.setattr(_run, "PRODUCES_ON_S", 0.5)
+    hurried = tuple(replace(step, at_s=0.0) for step in SCRIPT)
+    monkeypatch.setattr(_demo, "SCRIPT", hurried)
+    monkeypatch.setattr(_demo, "PRODUCES_ON_S", 0.5)
     code = main(["demo"])
     printed = capsys.readouterr().out
     assert code == 0, printed

@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from kip848_client.cli.pipeline._books import Verdict
+from kip848_client.cli.pipeline._accounting import Verdict
 from kip848_client.cli.pipeline._demo import _BROKER, _PARTITIONS, _TOPIC, Demo
 from kip848_client.cli.pipeline._driver import Driver
 from mock_coordinator import MockBroker
@@ -76,7 +76,7 @@ class _Lost(Demo):
         text += f"{json.dumps(_JAVA_OPTIONS)} = {json.dumps(' '.join(SHORT_LIVED))}\n"
         file.write_text(text)
 
-    async def _story(self) -> None:
+    async def _script(self) -> None:
         for number in range(self._kills):
             await asyncio.sleep(self._random.uniform(0, _PAUSE_S))
             self._news(f"loss {number + 1}")

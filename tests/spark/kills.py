@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from kip848_client.cli.pipeline._books import Verdict, rows_in
+from kip848_client.cli.pipeline._accounting import Verdict, rows_in
 from kip848_client.cli.pipeline._demo import _BROKER, _PARTITIONS, _TOPIC, Demo
 from kip848_client.errors import Kip848Error
 from mock_coordinator import MockBroker
@@ -45,7 +45,7 @@ class _Killed(Demo):
         self._random = random.Random(seed)
         self.told: list[str] = []
 
-    async def _story(self) -> None:
+    async def _script(self) -> None:
         for number in range(self._kills):
             await asyncio.sleep(self._random.uniform(0, _AFTER_S))
             is_spark_alone = number % 2 == 0
@@ -64,7 +64,7 @@ class _Killed(Demo):
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
         await asyncio.wait_for(process.wait(), 60)
-        await self._driver._heard()
+        await self._driver.read_all()
         try:
             await self._driver.check()
         except Kip848Error as err:
@@ -82,7 +82,7 @@ async def run(
     produced and of what is in the output. Brokers have ``TOPICS`` and are set as ``BROKER``."""
     demo = _Killed(bootstrap, folder, kills, seed)
     verdict = await demo.run()
-    rows = [(*place, number) for place, number in demo._books.produced.items()]
+    rows = [(*place, number) for place, number in demo._accounting.produced.items()]
     checksums = _checksum(rows), _checksum(rows_in(folder / "output"))
     return verdict, demo.told, checksums
 

@@ -10,7 +10,7 @@ from tests.tidy.source_tree import Module, product_modules
 
 _ALLOWED = (
     "kip848_client.cli._output",  # the one place
-    "kip848_client.cli._children",  # JSON for a parent
+    "kip848_client.cli._demo._process",  # JSON for a parent
 )
 _COMMANDS = [
     module

@@ -1,5 +1,5 @@
-"""Prints the output of a command, line by line. Only the live screens (``_screen``) and the
-messages of a demo's children to their parent (``_children``) bypass it.
+"""Prints the output of a command, line by line. Only the live screens (``_live``) and the
+messages of a demo's processes (``_demo._process``) bypass it.
 
 Names are untrusted, so line breaks and control characters in them are escaped. Standard output may
 be closed, full, a broken pipe, or a terminal that lacks the characters of a name; none of these

@@ -8,10 +8,10 @@ from typing import Final
 
 import pytest
 
+from kip848_client.cli._demo._screen import Screen
 from kip848_client.cli._live import Live, can_be_live, cut
-from kip848_client.cli._screen import Screen
-from kip848_client.cli.connect import _board as connect_board
-from kip848_client.cli.demo import _board as demo_board
+from kip848_client.cli.connect import _display as connect_display
+from kip848_client.cli.demo import _display as demo_display
 from tests.support.terminal import Terminal
 
 SIZES: Final = ((80, 24), (84, 24), (100, 30), (160, 50), (80, 10), (60, 24))
@@ -19,8 +19,8 @@ ITEMS: Final = tuple(
     f"{name}-{task}" for name in ("clicks", "orders", "payments") for task in range(5)
 )
 LONG: Final = "on the embedded coordinator at 127.0.0.1:34469: one group, 6 partitions, and so on"
-W1: Final = connect_board.Row("W1", "STABLE", 4, ITEMS)
-W2: Final = connect_board.Row("W2", "RECONCILING", 4, ())
+W1: Final = connect_display.Row("W1", "STABLE", 4, ITEMS)
+W2: Final = connect_display.Row("W2", "RECONCILING", 4, ())
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def heads(rows: list[str]) -> int:
 def test_a_table_stays_one_table(columns: int, height: int, *, has_alternate: bool) -> None:
     with Terminal(columns, height, has_alternate=has_alternate) as terminal:
         terminal.out.write("$ kip848 connect demo\n")
-        with Screen(terminal.out, connect_board.table) as screen:
+        with Screen(terminal.out, connect_display.table) as screen:
             for second in range(8):
                 screen.news(second, f"{second} {LONG}")
                 screen.draw(second, [W1, W2], "14 items")
@@ -59,10 +59,10 @@ def test_a_table_stays_one_table(columns: int, height: int, *, has_alternate: bo
 
 def test_the_story_is_the_whole_one_in_the_end_and_the_newest_before() -> None:
     with Terminal(80, 12) as terminal:
-        with Screen(terminal.out, demo_board.table) as screen:
+        with Screen(terminal.out, demo_display.table) as screen:
             for number in range(9):
                 screen.news(number, f"news {number}")
-            screen.draw(9, [demo_board.Row("A", "STABLE", 3, (0, 1), 120)], "so it stands")
+            screen.draw(9, [demo_display.Row("A", "STABLE", 3, (0, 1), 120)], "so it stands")
             rows = terminal.rows()
             assert rows[3] == "so it stands"
             assert [row.split()[-1] for row in rows[5:]] == [*map(str, range(2, 9))]
@@ -71,7 +71,7 @@ def test_the_story_is_the_whole_one_in_the_end_and_the_newest_before() -> None:
 
 def test_a_resize_in_the_middle_leaves_nothing_behind() -> None:
     with Terminal(160, 50) as terminal:
-        with Screen(terminal.out, connect_board.table) as screen:
+        with Screen(terminal.out, connect_display.table) as screen:
             screen.news(0.0, LONG * 2)
             for columns, height in (*SIZES, *reversed(SIZES)):
                 terminal.resize(columns, height)
@@ -85,8 +85,8 @@ def test_a_resize_in_the_middle_leaves_nothing_behind() -> None:
 
 
 def test_a_table_that_is_too_high_says_how_much_is_missing() -> None:
-    rows = [demo_board.Row(f"M{number}", "STABLE", 3, (number,), 1) for number in range(30)]
-    with Terminal(80, 10) as terminal, Screen(terminal.out, demo_board.table) as screen:
+    rows = [demo_display.Row(f"M{number}", "STABLE", 3, (number,), 1) for number in range(30)]
+    with Terminal(80, 10) as terminal, Screen(terminal.out, demo_display.table) as screen:
         screen.news(0.0, "begins")
         screen.draw(0.0, rows, "so it stands")
         shown = terminal.rows()
@@ -99,10 +99,10 @@ def test_a_table_that_is_too_high_says_how_much_is_missing() -> None:
 
 
 def test_characters_that_take_two_cells_are_counted_so() -> None:
-    row = connect_board.Row("注文", "STABLE", 4, ("注文" * 30, "e\N{COMBINING ACUTE ACCENT}t"))
+    row = connect_display.Row("注文", "STABLE", 4, ("注文" * 30, "e\N{COMBINING ACUTE ACCENT}t"))
     for columns in (80, 81):
         with Terminal(columns, 24) as terminal:
-            with Screen(terminal.out, connect_board.table) as screen:
+            with Screen(terminal.out, connect_display.table) as screen:
                 for _ in range(3):
                     screen.draw(0.0, [row, W2], "注文" * 60)
                     rows = terminal.rows()
@@ -120,7 +120,7 @@ def test_what_cannot_move_its_cursor_gets_plain_lines(
         monkeypatch.delenv("TERM")
     with Terminal(80, 24) as terminal:
         assert not can_be_live(terminal.out)
-        with Screen(terminal.out, connect_board.table) as screen:
+        with Screen(terminal.out, connect_display.table) as screen:
             screen.draw(0.0, [W2], "footer")
         assert terminal.raw == ""
     assert capsys.readouterr().out == ("  0.0 s    W2 RECONCILING generation 4 runs nothing\n")

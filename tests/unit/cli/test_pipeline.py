@@ -15,8 +15,8 @@ import pytest
 
 from kip848_client.cli import main
 from kip848_client.cli.pipeline import configure
-from kip848_client.cli.pipeline._board import Board, line_of
-from kip848_client.cli.pipeline._books import Books
+from kip848_client.cli.pipeline._accounting import Accounting
+from kip848_client.cli.pipeline._display import Display, line_of
 from kip848_client.cli.pipeline._run import _metrics
 from kip848_client.errors import ConfigError
 from kip848_client.spark.pipeline import PipelineStatus
@@ -62,20 +62,20 @@ def test_a_line_tells_what_matters() -> None:
 
 def test_what_is_no_news_is_no_line() -> None:
     out = io.StringIO()
-    board = Board(out, is_json=False)
+    display = Display(out, is_json=False)
     for status in (_status(), _status(lag=9), _status(batches=2), _status(batches=2, partitions=1)):
-        board.show(status)
-    board.close("done")
+        display.show(status)
+    display.close("done")
     assert len(out.getvalue().splitlines()) == 4
 
 
 def test_a_terminal_has_one_line_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     out = _Terminal()
-    board = Board(out, is_json=False)
-    board.show(_status())
-    board.show(_status())
-    board.close("done")
+    display = Display(out, is_json=False)
+    display.show(_status())
+    display.show(_status())
+    display.close("done")
     assert out.getvalue().count("\n") == 2
     assert out.getvalue().count("\r\x1b[2K") == 2
 
@@ -86,25 +86,25 @@ def test_a_line_that_is_wider_than_the_terminal_is_cut(
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     with Terminal(columns, 24) as terminal:
-        board = Board(terminal.out, is_json=False)
+        display = Display(terminal.out, is_json=False)
         for _ in range(3):
-            board.show(_status(records=10**12, lag=10**12))
+            display.show(_status(records=10**12, lag=10**12))
         assert len(terminal.rows()) == 1
         terminal.resize(columns // 2, 24)
-        board.show(_status(lag=1))
-        board.show(_status(lag=2))
+        display.show(_status(lag=1))
+        display.show(_status(lag=2))
         rows = terminal.rows()
         assert len(rows) == 2
         assert all(row.startswith("running   batch 7") for row in rows)
-        board.close("done")
+        display.close("done")
         assert terminal.rows()[-1] == "done"
 
 
 def test_json_is_an_object_a_line() -> None:
     out = io.StringIO()
-    board = Board(out, is_json=True)
-    board.show(_status())
-    board.close("done")
+    display = Display(out, is_json=True)
+    display.show(_status())
+    display.close("done")
     first, last = map(json.loads, out.getvalue().splitlines())
     assert (first["state"], first["lag"], first["member_epoch"]) == ("running", 3_000, 4)
     assert last == {"end": "done"}
@@ -135,17 +135,17 @@ def test_metrics_are_served() -> None:
         urllib.request.urlopen(url, timeout=10)
 
 
-def test_the_books_tell_what_is_lost_double_or_changed() -> None:
-    books = Books({(0, 0): 1, (0, 1): 2, (1, 0): 3, (1, 1): 4}, [(1, 0)])
-    good = books.verdict([(0, 0, 1), (0, 1, 2), (1, 1, 4)])
+def test_the_verdict_states_what_is_lost_duplicated_or_changed() -> None:
+    accounting = Accounting({(0, 0): 1, (0, 1): 2, (1, 0): 3, (1, 1): 4}, [(1, 0)])
+    good = accounting.verdict([(0, 0, 1), (0, 1, 2), (1, 1, 4)])
     assert good.is_good
     assert str(good).splitlines() == [
         "rows produced 4  in Parquet 3  by the other consumer 1  lost 0  duplicated 0",
         "ok: each record is there once",
     ]
-    bad = books.verdict([(0, 0, 1), (0, 0, 1), (1, 0, 9)])
+    bad = accounting.verdict([(0, 0, 1), (0, 0, 1), (1, 0, 9)])
     assert (bad.lost, bad.duplicated, bad.changed, bad.is_good) == (2, 2, 1, False)
-    assert not Books().verdict([]).is_good
+    assert not Accounting().verdict([]).is_good
 
 
 def test_a_file_that_is_wrong_ends_with_its_line(

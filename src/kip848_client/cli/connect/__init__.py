@@ -1,8 +1,8 @@
 """``kip848 connect``: ``demo`` shows workers of a Connect group at work.
 
-``_story`` is what happens, ``_worker`` one worker in a process of its own, ``_cast`` holds those
-processes, ``_tally`` keeps the books from which the verdict comes, ``_board`` draws them, ``_run``
-plays it all.
+``_script`` has the steps, ``_worker`` is one worker in its own process, ``core/_accounting``
+records where items ran, ``_display`` shows it, and ``_demo`` plays it with the engine of
+``cli/_demo``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_delay,
         default=_DELAY_MS,
         metavar="MS",
-        help="scheduled.rebalance.max.delay.ms: so long the items of a worker that is gone wait "
-        "for it (%(default)s here, 300000 in Kafka Connect)",
+        help="scheduled.rebalance.max.delay.ms: how long the items of a worker that is gone wait "
+        "for its return (%(default)s here, 300000 in Kafka Connect)",
     )
 
 
@@ -42,8 +42,8 @@ def _delay(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Play it; exit code 0 when every item runs once in the end and none ever ran twice, else
+    """Run the demo. Exit code 0 if every item runs once at the end and none ever ran twice, else
     1."""
-    from kip848_client.cli.connect._run import play
+    from kip848_client.cli.connect._demo import play
 
     return play(arguments.delay_ms)

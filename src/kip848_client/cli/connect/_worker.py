@@ -1,59 +1,57 @@
 """One worker of the demo's group, in a process of its own so that it can really be killed.
 
-It says what it starts and stops, and at which moment: ``{"at": .., "started": [..]}``. The clock is
-the machine's, which all processes share. It leaves the group when its standard input ends.
+It reports which items it starts and stops, and when: ``{"at": .., "started": [..]}``. All processes
+share the machine's monotonic clock.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 import time
-from typing import Any
+from typing import Any, Final
 
-from kip848_client.cli._children import farewell, say
-from kip848_client.cli.connect._story import CONNECTORS
+from kip848_client.cli._demo._process import report, run_child, stop_requested
+from kip848_client.cli.connect._script import CONNECTORS
 from kip848_client.connect import Worker
 from kip848_client.connect.core import AssignedItem
 from kip848_client.core.connect import IncrementalCooperativeAssignor
-from kip848_client.errors import Kip848Error
 
 __all__ = ["main"]
 
-_LOOK_S = 0.1
+_CHECK_S: Final = 0.1
 
 
 class _Items:
-    """Runs nothing; says what it would."""
+    """Runs nothing, and reports what it would run."""
 
     async def on_assigned(self, items: tuple[AssignedItem, ...]) -> None:
-        _tell("started", items)
+        _report("started", items)
 
     async def on_revoked(self, items: tuple[AssignedItem, ...]) -> None:
-        _tell("stopped", items)
+        _report("stopped", items)
 
     async def on_lost(self, items: tuple[AssignedItem, ...]) -> None:
-        _tell("stopped", items)
+        _report("stopped", items)
 
 
-def _tell(what: str, items: tuple[AssignedItem, ...]) -> None:
-    say({"at": time.monotonic(), what: [str(item) for item in items]})
+def _report(what: str, items: tuple[AssignedItem, ...]) -> None:
+    report({"at": time.monotonic(), what: [str(item) for item in items]})
 
 
-async def _say_state(worker: Worker) -> None:
-    said: dict[str, Any] = {}
+async def _report_state(worker: Worker) -> None:
+    last: dict[str, Any] = {}
     while True:
         delay_ms = worker.remaining_delay_ms
         now = {
             "state": worker.state.name,
-            "generation": worker.generation,
+            "epoch": worker.generation,
             "until": time.monotonic() + delay_ms / 1000 if delay_ms else 0.0,
         }
-        if delay_ms or now != said:
-            said = now
-            say(now)
-        await asyncio.sleep(_LOOK_S)
+        if delay_ms or now != last:
+            last = now
+            report(now)
+        await asyncio.sleep(_CHECK_S)
 
 
 async def _run(options: argparse.Namespace) -> None:
@@ -72,28 +70,22 @@ async def _run(options: argparse.Namespace) -> None:
     )
     async with worker:
         running = asyncio.ensure_future(worker.run())
-        telling = asyncio.ensure_future(_say_state(worker))
-        leaving = asyncio.ensure_future(farewell())
+        reporting = asyncio.ensure_future(_report_state(worker))
+        stopping = asyncio.ensure_future(stop_requested())
         try:
-            done, _ = await asyncio.wait({running, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if running in done:
                 running.result()
         finally:
-            for task in (running, telling, leaving):
+            for task in (running, reporting, stopping):
                 task.cancel()
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one worker until standard input ends; exit code 1 when it failed."""
+    """Run one worker until the demo asks it to stop; the exit code is 1 if it failed."""
     parser = argparse.ArgumentParser(prog="python -m kip848_client.cli.connect")
     for name in ("name", "bootstrap", "group"):
         parser.add_argument(f"--{name}", required=True)
     for name in ("delay-ms", "session-timeout-ms"):
         parser.add_argument(f"--{name}", required=True, type=int)
-    logging.getLogger("aiokafka").setLevel(logging.ERROR)
-    try:
-        asyncio.run(_run(parser.parse_args(argv)))
-    except Kip848Error as err:
-        say({"error": str(err)})
-        return 1
-    return 0
+    return run_child(_run, parser, argv)

@@ -1,8 +1,7 @@
 """``kip848 demo``: a consumer group at work, with members that join, leave, crash and come back.
 
-``_story`` is what happens and when, ``_member`` one member in a process of its own, ``_cast`` holds
-those processes, ``_tally`` keeps the books from which the verdict comes, ``_board`` draws them,
-``_admin`` asks the broker for topics, ``_run`` plays it all.
+``_demo`` has the script, ``_member`` is one member in its own process, ``core/_accounting`` counts
+what was produced and consumed, and ``_display`` shows it. ``cli/_demo`` runs the script.
 """
 
 from __future__ import annotations
@@ -17,19 +16,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bootstrap",
         metavar="HOST:PORT",
-        help="play on this broker (Kafka 4.0 or newer, PLAINTEXT) instead of the embedded one",
+        help="run on this broker (Kafka 4.0 or newer, PLAINTEXT) instead of the embedded one",
     )
-
     parser.add_argument(
         "--events",
         metavar="FILE",
-        help="write what members and coordinator see at the end of this file, as lines of JSON, "
-        "for kip848 report",
+        help="append the events of members and coordinator to this file, as lines of JSON, for "
+        "kip848 report",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the demo in about 20 seconds. Exit code 0 if no record was lost, otherwise 1."""
-    from kip848_client.cli.demo._run import play
+    """Run the demo, which takes about 20 seconds. Exit code 0 if no record was lost, else 1."""
+    from kip848_client.cli.demo._demo import play
 
     return play(arguments)

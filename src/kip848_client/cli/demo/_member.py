@@ -1,31 +1,29 @@
 """One member of the demo's group, in a process of its own so that it can really be killed.
 
-It consumes, and says on standard output, one JSON object a line, what it saw: ``{"state": ..,
-"epoch": .., "partitions": [..]}`` when its membership changed, ``{"records": {"0": [17, 18]}}``
-for what it was handed. It leaves the group when its standard input ends.
+It reports ``{"state": .., "epoch": .., "partitions": [..]}`` when its membership has changed, and
+``{"records": {"0": [17, 18]}}`` for the offsets it received, by partition.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 from contextlib import AsyncExitStack
 from typing import Any
 
-from kip848_client import Consumer, Kip848Error
-from kip848_client.cli._children import farewell, say
+from kip848_client import Consumer
+from kip848_client.cli._demo._process import report, run_child, stop_requested
 from kip848_client.history.recording import recording
 
 __all__ = ["main"]
 
 
 class _Reporter:
-    """Says what changed since the last time."""
+    """Reports what changed since the last report."""
 
     def __init__(self, consumer: Consumer[bytes | None, bytes | None]) -> None:
         self._consumer = consumer
-        self._said: dict[str, Any] = {}
+        self._last: dict[str, Any] = {}
 
     def state(self) -> None:
         view = self._consumer.member
@@ -37,9 +35,9 @@ class _Reporter:
             "epoch": view.member_epoch if view.member_epoch > 0 else None,
             "partitions": sorted(tp.partition for tp in view.assigned),
         }
-        if now != self._said:
-            self._said = now
-            say(now)
+        if now != self._last:
+            self._last = now
+            report(now)
 
 
 async def _consume(consumer: Consumer[bytes | None, bytes | None], reporter: _Reporter) -> None:
@@ -47,7 +45,7 @@ async def _consume(consumer: Consumer[bytes | None, bytes | None], reporter: _Re
         batches = await consumer.getmany(timeout_ms=100)
         records = {tp.partition: [record.offset for record in got] for tp, got in batches.items()}
         if records:
-            say({"records": records})
+            report({"records": records})
         reporter.state()
 
 
@@ -65,7 +63,7 @@ async def _run(options: argparse.Namespace) -> None:
             await stack.enter_async_context(recording(consumer, options.events))
         await stack.enter_async_context(consumer)
         consuming = asyncio.ensure_future(_consume(consumer, _Reporter(consumer)))
-        leaving = asyncio.ensure_future(farewell())
+        leaving = asyncio.ensure_future(stop_requested())
         done, _ = await asyncio.wait({consuming, leaving}, return_when=asyncio.FIRST_COMPLETED)
         consuming.cancel()
         if consuming in done:
@@ -73,15 +71,9 @@ async def _run(options: argparse.Namespace) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one member until standard input ends; exit code 1 when it failed."""
+    """Run one member until the demo asks it to stop; the exit code is 1 if it failed."""
     parser = argparse.ArgumentParser(prog="python -m kip848_client.cli.demo")
     for name in ("name", "bootstrap", "topic", "group"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--events")
-    logging.getLogger("aiokafka").setLevel(logging.ERROR)
-    try:
-        asyncio.run(_run(parser.parse_args(argv)))
-    except Kip848Error as err:
-        say({"error": str(err)})
-        return 1
-    return 0
+    return run_child(_run, parser, argv)

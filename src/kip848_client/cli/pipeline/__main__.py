@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 
 from kip848_client.cli import main
-from kip848_client.cli._children import killed_with_parent
+from kip848_client.cli._demo._process import killed_with_parent
 
 if __name__ == "__main__":
     killed_with_parent()

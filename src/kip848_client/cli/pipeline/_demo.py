@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import logging
 import tempfile
 import time
 from collections.abc import AsyncGenerator
@@ -14,10 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from kip848_client.admin import Admin
-from kip848_client.cli._output import flush, put_error, put_hanging, put_prose
-from kip848_client.cli._running import run_to_end
-from kip848_client.cli.pipeline._board import line_of
-from kip848_client.cli.pipeline._books import Books, Verdict, rows_in
+from kip848_client.cli._demo._demo import play as play_demo
+from kip848_client.cli._demo._demo import short_sessions
+from kip848_client.cli._output import flush, put_hanging, put_prose
+from kip848_client.cli.pipeline._accounting import Accounting, Verdict, rows_in
+from kip848_client.cli.pipeline._display import line_of
 from kip848_client.cli.pipeline._driver import Driver
 from kip848_client.consumer import Consumer
 from kip848_client.errors import ConfigError, Kip848Error
@@ -31,16 +31,10 @@ _PARTITIONS: Final = 6
 _AT_ONCE: Final = 20
 _PAUSE_S: Final = 0.02
 _SPARK_STARTS_S: Final = 40
-"""On an ordinary machine, up to its first batch."""
+"""How long Spark needs for its first batch on an ordinary machine."""
 _START_S: Final = 180.0
-"""Spark may take so long on a machine that has other work."""
-_BROKER: Final = {
-    # a dead member is noticed within the demo; Kafka's own lower bounds make that 45 seconds
-    "group.consumer.min.session.timeout.ms": "1000",
-    "group.consumer.session.timeout.ms": "3000",
-    "group.consumer.min.heartbeat.interval.ms": "100",
-    "group.consumer.heartbeat.interval.ms": "500",
-}
+"""How long Spark may need on a busy machine."""
+_BROKER: Final = short_sessions(3000, 500)
 _SETTINGS: Final = """\
 [source]
 bootstrap_servers = {bootstrap}
@@ -64,7 +58,7 @@ trigger = "500 milliseconds"
 
 
 class Demo:
-    """One run."""
+    """One run of the demo."""
 
     def __init__(
         self, bootstrap: str, folder: Path, seconds: int, temporary: Path | None = None
@@ -73,9 +67,9 @@ class Demo:
         self._folder = folder
         self._seconds = seconds
         self._began_s = time.monotonic()
-        self._books = Books()
+        self._accounting = Accounting()
         self._is_enough = False
-        """The producer comes to its end: cancelled, it would not know what it has sent."""
+        """The producer is not cancelled: it would not know what it has sent."""
         self._driver = Driver(folder / "pipeline.toml", self._heard, temporary=temporary)
 
     def _news(self, text: str) -> None:
@@ -86,34 +80,34 @@ class Demo:
         self._news(line_of(said) if "state" in said else str(said.get("end")))
 
     async def run(self) -> Verdict:
-        """The story, and what the books say in the end."""
+        """Run the script; the outcome."""
         self._write_settings()
         producing = asyncio.create_task(self._produce())
         try:
             self._news(
                 f"this takes about {_minutes(self._seconds)}, mostly for the two starts of Spark"
             )
-            self._news("the pipeline begins: a member of its group, in a process of its own")
+            self._news("the pipeline starts: a member of its group, in a process of its own")
             await self._driver.start()
             await self._first_batch()
-            await self._story()
+            await self._script()
             self._is_enough = True
             await producing
             await self._all_committed()
-            self._news("the pipeline is told to stop")
+            self._news("the pipeline is asked to stop")
             await self._driver.stop()
         finally:
             producing.cancel()
             await asyncio.wait([producing])
             await self._driver.kill()
-        return self._books.verdict(rows_in(self._folder / "output"))
+        return self._accounting.verdict(rows_in(self._folder / "output"))
 
-    async def _story(self) -> None:
+    async def _script(self) -> None:
         await self._pass(0.2)
         async with self._other_consumer():
             await self._pass(0.3)
         await self._pass(0.15)
-        self._news("the pipeline is killed: no commit, no farewell; and begins again")
+        self._news("the pipeline is killed before it can commit, and started again")
         await self._driver.kill()
         await self._driver.start()
         await self._first_batch()
@@ -130,7 +124,7 @@ class Demo:
         (self._folder / "pipeline.toml").write_text(text, encoding="utf-8")
 
     async def _pass(self, part: float) -> None:
-        """Let a part of the time pass."""
+        """Let this fraction of the time pass."""
         until = time.monotonic() + self._seconds * part
         while time.monotonic() < until:
             await self._driver.check()
@@ -141,7 +135,7 @@ class Demo:
         while not self._driver.batches:
             await self._driver.check()
             if time.monotonic() > until:
-                raise Kip848Error(f"the pipeline has written nothing in {_START_S:.0f} s")
+                raise Kip848Error(f"the pipeline wrote nothing within {_START_S:.0f} s")
             await asyncio.sleep(0.05)
 
     async def _produce(self) -> None:
@@ -152,7 +146,7 @@ class Demo:
                 number += _AT_ONCE
                 sent = [await producer.send(_TOPIC, _value(each)) for each in numbers]
                 for each, place in zip(numbers, await asyncio.gather(*sent), strict=True):
-                    self._books.produced[place.partition, place.offset] = each
+                    self._accounting.produced[place.partition, place.offset] = each
                 await asyncio.sleep(_PAUSE_S)
 
     @asynccontextmanager
@@ -173,24 +167,26 @@ class Demo:
             finally:
                 consuming.cancel()
                 await asyncio.wait([consuming])
-                self._news(f"the other consumer leaves; it had {len(self._books.consumed):,}")
+                self._news(
+                    f"the other consumer leaves; it consumed {self._accounting.delivered.total():,}"
+                )
 
     async def _consume(self, consumer: Consumer[Any, Any]) -> None:
         while True:
             for tp, records in (await consumer.getmany(timeout_ms=200)).items():
-                self._books.consumed += [(tp.partition, each.offset) for each in records]
+                self._accounting.delivered.update((tp.partition, each.offset) for each in records)
 
     async def _all_committed(self) -> None:
-        """Wait until the group is through with what was produced."""
+        """Wait until the group has committed everything that was produced."""
         until = time.monotonic() + _START_S
         async with Admin(bootstrap_servers=self._bootstrap) as admin:
             while time.monotonic() < until:
                 await self._driver.check()
                 done = await admin.list_group_offsets(_GROUP)
-                if sum(each.offset for each in done.values()) >= len(self._books.produced):
+                if sum(each.offset for each in done.values()) >= len(self._accounting.produced):
                     return
                 await asyncio.sleep(0.2)
-        self._news("not all is committed in time")
+        self._news("not everything was committed in time")
 
 
 def _minutes(seconds: int) -> str:
@@ -213,12 +209,20 @@ async def _play(folder: Path, temporary: Path, seconds: int) -> int:
 
 
 def play(arguments: argparse.Namespace) -> int:
-    """Run the demo: 0 when each record is there once, 1 when not, or when something failed. Raises
-    ``ConfigError``."""
+    """Run the demo.
+
+    Args:
+        arguments: ``seconds`` is how long records are produced, ``output`` a folder that does not
+            exist, or ``None``.
+
+    Returns:
+        The exit code: 0 if each record exists once, 1 if not, or if something failed.
+
+    Raises:
+        ConfigError: an argument is wrong, the output folder exists, or pyarrow is missing.
+    """
     if arguments.seconds < 1:
-        raise ConfigError(f"--seconds {arguments.seconds}: at least 1")
-    # a retry that succeeds is no news for the audience of a demo
-    logging.getLogger("aiokafka").setLevel(logging.ERROR)
+        raise ConfigError(f"--seconds must be at least 1, got {arguments.seconds}")
     try:
         with tempfile.TemporaryDirectory(
             prefix="kip848-demo-", ignore_cleanup_errors=True
@@ -227,11 +231,6 @@ def play(arguments: argparse.Namespace) -> int:
             if arguments.output is not None:
                 folder = Path(arguments.output)
                 folder.mkdir(parents=True, exist_ok=False)
-            return run_to_end(_play(folder, Path(temporary), arguments.seconds))
+            return play_demo("pipeline", _play(folder, Path(temporary), arguments.seconds))
     except OSError as err:
         raise ConfigError(f"--output: {err}") from err
-    except ConfigError:
-        raise
-    except Kip848Error as err:
-        put_error(*f"kip848 pipeline: {err}".split("\n"))
-        return 1

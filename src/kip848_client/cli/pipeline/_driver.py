@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
-import sys
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from kip848_client.cli._demo._process import Child
 from kip848_client.errors import Kip848Error
 
 __all__ = ["Driver"]
 
-_LEAVE_S: Final = 60
 
-
-class Driver:
+class Driver(Child):
     """Runs ``kip848 pipeline run FILE --json`` and reads its output. It is killed together with
-    this process."""
+    this process, and together with Spark."""
+
+    stops_within_s = 60.0
 
     def __init__(
         self,
@@ -31,35 +29,43 @@ class Driver:
         folder: Path | None = None,
         temporary: Path | None = None,
     ) -> None:
-        """``folder`` is where it runs; ``None``: here. ``temporary`` is for its temporary files and
-        Spark's, which stay when it is killed; ``None``: where all programs have theirs."""
+        """
+        Args:
+            file: the settings of the pipeline.
+            on_line: gets each JSON object that it prints.
+            folder: where it runs; ``None``: in the current folder.
+            temporary: where it and Spark put temporary files, which stay when it is killed;
+                ``None``: in the usual place.
+        """
+        super().__init__("kip848_client.cli.pipeline", self._on_line)
         self._file = file
         self._folder = folder
         self._temporary = temporary
-        self._on_line = on_line
-        self._process: asyncio.subprocess.Process | None = None
-        self._listening: list[asyncio.Task[None]] = []
+        self._show = on_line
         self._errors: deque[str] = deque(maxlen=400)
         self.batches = 0
-        """Ended since this process began."""
+        """Batches that ended since this process started."""
 
-    async def start(self) -> None:
-        """Begin, or begin again."""
+    def _on_line(self, message: dict[str, Any]) -> None:
+        if "error" in message:
+            return  # `check` reports that the process has ended
+        self.batches = message.get("batches", self.batches)
+        self._show(message)
+
+    async def start(self, *arguments: str, **options: Any) -> None:
+        """Start it, for the first time or again."""
         self.batches = 0
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "kip848_client.cli.pipeline", str(self._file)),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
+        await super().start(
+            str(self._file),
+            *arguments,
             stderr=asyncio.subprocess.PIPE,
             cwd=self._folder,
             env=self._environment(),
-            start_new_session=True,  # so that Spark dies with it
+            start_new_session=True,  # so that Spark is killed with it
+            **options,
         )
-        self._listening = [
-            asyncio.create_task(self._listen(self._process)),
-            asyncio.create_task(self._listen_to_errors(self._process)),
-        ]
+        assert self._process is not None
+        self._readers.append(asyncio.create_task(self._read_errors(self._process)))
 
     def _environment(self) -> dict[str, str] | None:
         if self._temporary is None:
@@ -70,55 +76,21 @@ class Driver:
         return os.environ | ours
 
     async def check(self) -> None:
-        """Raises ``Kip848Error`` when it has ended by itself, with all that it has said."""
+        """Raises ``Kip848Error`` if it has ended by itself, with everything that it printed to
+        standard error."""
         process = self._process
         if process is not None and process.returncode is not None:
-            await self._heard()
-            told = "\n".join(self._errors)
-            raise Kip848Error(f"the pipeline ended with code {process.returncode}:\n{told}")
+            await self.read_all()
+            errors = "\n".join(self._errors)
+            raise Kip848Error(f"the pipeline ended with code {process.returncode}:\n{errors}")
 
-    async def kill(self) -> None:
-        """As a machine does that loses its power: the program, Spark and all."""
-        process, self._process = self._process, None
-        if process is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-            await self._heard()
+    def _request_stop(self, process: asyncio.subprocess.Process) -> None:
+        process.terminate()
 
-    async def stop(self) -> int:
-        """Have it stop in order; its exit code."""
-        process, self._process = self._process, None
-        if process is None:
-            return 0
-        with suppress(ProcessLookupError):
-            process.terminate()
-        try:
-            await asyncio.wait_for(process.wait(), _LEAVE_S)
-        finally:
-            if process.returncode is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                await process.wait()
-        await self._heard()
-        return process.returncode or 0
+    def _send_kill(self, process: asyncio.subprocess.Process) -> None:
+        os.killpg(process.pid, signal.SIGKILL)
 
-    async def _heard(self) -> None:
-        """Workers of Spark may have the pipe still: nothing more is worth waiting for."""
-        _, pending = await asyncio.wait(self._listening, timeout=2)
-        for task in pending:
-            task.cancel()
-
-    async def _listen(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdout is not None
-        async for line in process.stdout:
-            try:
-                said = json.loads(line)
-            except ValueError:
-                continue  # a line cut short by the kill
-            self.batches = said.get("batches", self.batches)
-            self._on_line(said)
-
-    async def _listen_to_errors(self, process: asyncio.subprocess.Process) -> None:
+    async def _read_errors(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None
         async for line in process.stderr:
             self._errors.append(line.decode(errors="replace").rstrip())

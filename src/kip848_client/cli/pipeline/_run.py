@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any, Final
 
 from kip848_client.cli._output import put_error
-from kip848_client.cli.pipeline._board import Board
+from kip848_client.cli.pipeline._display import Display
 from kip848_client.errors import ConfigError, TransportError
 from kip848_client.observe.metrics_page import serving
 from kip848_client.spark.pipeline import Pipeline, PipelineFailed, Running
@@ -51,7 +51,7 @@ def run_file(arguments: argparse.Namespace) -> int:
         changes["trigger"] = "available-now"
     config = config.model_copy(update={"run": config.run.model_copy(update=changes)})
     pipeline = Pipeline(config)
-    board = Board(sys.stdout, is_json=arguments.json)
+    display = Display(sys.stdout, is_json=arguments.json)
     try:
         with ExitStack() as stack:
             running = pipeline.start()
@@ -59,9 +59,9 @@ def run_file(arguments: argparse.Namespace) -> int:
             if arguments.metrics_port is not None:
                 url = stack.enter_context(_metrics(running, arguments.metrics_port))
                 put_error(f"metrics at {url}")
-            return _follow(running, board, interrupted)
+            return _follow(running, display, interrupted)
     except PipelineFailed as err:
-        board.close(f"failed: {err}")
+        display.close(f"failed: {err}")
         put_error(*f"kip848 pipeline: {err}".split("\n"))
         return 1
 
@@ -78,19 +78,19 @@ def _metrics(running: Running, port: int) -> Generator[str]:
         yield url
 
 
-def _follow(running: Running, board: Board, interrupted: _Interrupted) -> int:
+def _follow(running: Running, display: Display, interrupted: _Interrupted) -> int:
     while True:
-        board.show(running.status())
+        display.show(running.status())
         if running.wait(_TURN_S):
-            board.show(running.status())
-            board.close("done: everything that was there is written")
+            display.show(running.status())
+            display.close("done: everything that was there is written")
             return 0
         if interrupted.times:
-            board.close("stopping: the batch in hand is finished and committed")
+            display.close("stopping: the batch in hand is finished and committed")
             try:
                 running.stop()
             except TransportError as err:
                 raise PipelineFailed(f"it could not be stopped in order: {err}") from err
-            board.show(running.status())
-            board.close("stopped: a restart goes on here")
+            display.show(running.status())
+            display.close("stopped: a restart goes on here")
             return 0

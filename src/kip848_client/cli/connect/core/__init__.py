@@ -1,1 +1,1 @@
-"""The pure part of ``kip848 connect demo``: counting its items."""
+"""The pure part of ``kip848 connect demo``: accounting."""

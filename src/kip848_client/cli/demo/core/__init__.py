@@ -1,1 +1,1 @@
-"""The pure part of ``kip848 demo``: counting its records."""
+"""The pure part of ``kip848 demo``: accounting."""

@@ -1,29 +1,26 @@
-"""The books of the demo: what was produced, what is in Parquet, what another consumer had.
+"""Accounts for the demo's records: produced, in Parquet, and consumed by another consumer.
 
-A record is known by its partition and offset, and has a number that its row must have, too.
+Each record has a number, which its row in Parquet must have, too.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kip848_client.cli._demo.core._accounting import RecordAccounting
 from kip848_client.core.extras import installation
 from kip848_client.errors import ConfigError
 
-__all__ = ["Books", "Place", "Verdict", "rows_in"]
-
-Place = tuple[int, int]
-"""Partition and offset."""
+__all__ = ["Accounting", "Verdict", "rows_in"]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The books, closed."""
+    """The outcome."""
 
     produced: int
     in_parquet: int
@@ -36,7 +33,7 @@ class Verdict:
 
     @property
     def is_good(self) -> bool:
-        """Whether each record is there once, as it was."""
+        """Whether each record is in one place, once and unchanged."""
         return self.produced > 0 and not (self.lost or self.duplicated or self.changed)
 
     def __str__(self) -> str:
@@ -49,35 +46,30 @@ class Verdict:
         )
 
 
-@dataclass(slots=True)
-class Books:
-    """What is known so far."""
-
-    produced: dict[Place, int] = field(default_factory=dict[Place, int])
-    """The number of each record that a broker has acknowledged."""
-    consumed: list[Place] = field(default_factory=list[Place])
+class Accounting(RecordAccounting):
+    """What was produced, and what another consumer consumed (``delivered``)."""
 
     def verdict(self, rows: Iterable[tuple[int, int, int]]) -> Verdict:
-        """What the rows of the output (partition, offset, number) come to."""
-        found: Counter[Place] = Counter()
+        """The outcome for these rows of the output: partition, offset, number."""
+        total = RecordAccounting(self.produced, self.delivered)
         changed = 0
         for partition, offset, number in rows:
-            found[partition, offset] += 1
+            total.delivered[partition, offset] += 1
             changed += self.produced.get((partition, offset)) != number
-        in_parquet = found.total()
-        found.update(self.consumed)
+        consumed = self.delivered.total()
         return Verdict(
             produced=len(self.produced),
-            in_parquet=in_parquet,
-            consumed=len(self.consumed),
-            lost=len(self.produced.keys() - found.keys()),
-            duplicated=found.total() - len(found),
+            in_parquet=total.delivered.total() - consumed,
+            consumed=consumed,
+            lost=total.missing,
+            duplicated=total.duplicated,
             changed=changed,
         )
 
 
 def rows_in(folder: Path) -> list[tuple[int, int, int]]:
-    """The rows of an output, read as whoever has no Spark does: partition, offset, number."""
+    """The rows of an output, read without Spark: partition, offset, number. Raises ``ConfigError``
+    if pyarrow is missing."""
     try:
         parquet: Any = importlib.import_module("pyarrow.parquet")
     except ImportError as err:

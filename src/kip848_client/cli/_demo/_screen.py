@@ -1,6 +1,6 @@
 """Shows a demo: a table redrawn in place on a terminal, plain lines anywhere else.
 
-The plain form prints what changed and nothing else, so that a log of it reads as a story.
+The plain form prints only what changed, so that its log can be read from top to bottom.
 """
 
 from __future__ import annotations

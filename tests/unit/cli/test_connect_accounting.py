@@ -1,19 +1,19 @@
-"""The books of ``kip848 connect demo``: what they call a move, lost, and twice."""
+"""The accounting of ``kip848 connect demo``: what counts as moved, lost, and run twice."""
 
 from __future__ import annotations
 
-from kip848_client.cli.connect._board import Row, footer, table, verdict_lines
-from kip848_client.cli.connect.core._tally import Tally
+from kip848_client.cli.connect._display import Row, footer_line, table, verdict_lines
+from kip848_client.cli.connect.core._accounting import Accounting
 
 
-def moved(back_s: float) -> Tally:
+def moved(back_s: float) -> Accounting:
     """``a`` runs at W1 until 5, and from ``back_s`` at W2; ``a-0`` stays."""
-    tally = Tally(("a", "a-0"))
+    accounting = Accounting(("a", "a-0"))
     for item in ("a", "a-0"):
-        tally.started("W1", item, 1.0)
-    tally.started("W2", "a", back_s)  # may be heard before the stop
-    tally.stopped("W1", "a", 5.0)
-    return tally
+        accounting.started("W1", item, 1.0)
+    accounting.started("W2", "a", back_s)  # may be heard before the stop
+    accounting.stopped("W1", "a", 5.0)
+    return accounting
 
 
 def test_an_item_that_is_stopped_before_it_is_started_elsewhere_has_moved() -> None:
@@ -33,24 +33,24 @@ def test_an_item_that_is_started_before_it_is_stopped_elsewhere_ran_twice() -> N
 
 
 def test_what_ran_at_a_worker_that_is_gone_is_lost_until_it_runs_again() -> None:
-    tally = moved(6.0)
-    tally.gone("W1", 7.0)
-    assert (tally.nowhere, tally.of("W2"), tally.of("W1")) == (("a-0",), ("a",), ())
-    assert verdict_lines(tally.verdict())[-1].endswith("FAILED: lost: a-0")
-    tally.started("W1", "a-0", 8.0)
-    verdict = tally.verdict()
+    accounting = moved(6.0)
+    accounting.gone("W1", 7.0)
+    assert (accounting.nowhere, accounting.of("W2"), accounting.of("W1")) == (("a-0",), ("a",), ())
+    assert verdict_lines(accounting.verdict())[-1].endswith("FAILED: lost: a-0")
+    accounting.started("W1", "a-0", 8.0)
+    verdict = accounting.verdict()
     assert verdict.good
     assert verdict.moves == 1  # back at its own worker is no move
 
 
 def test_two_workers_that_run_the_same_at_the_end() -> None:
-    tally = Tally(("a",))
-    tally.started("W1", "a", 1.0)
-    tally.started("W2", "a", 2.0)
-    assert tally.verdict().ran_twice == ("a",)
+    accounting = Accounting(("a",))
+    accounting.started("W1", "a", 1.0)
+    accounting.started("W2", "a", 2.0)
+    assert accounting.verdict().ran_twice == ("a",)
 
 
-def test_the_board() -> None:
+def test_the_display() -> None:
     row = Row("W1", "STABLE", 3, ("a", "a-0"))
     assert row.plain() == "W1 STABLE generation 3 runs a, a-0"
     assert Row("W2", "killed", None, ()).plain() == "W2 killed generation - runs nothing"
@@ -58,6 +58,6 @@ def test_the_board() -> None:
         "worker  state         generation  runs",
         "W1      STABLE        3           a a-0",
     ]
-    assert footer(1.0, (), 0.0).endswith("everything runs")
-    assert footer(1.0, ("a",), 0.0).endswith("at rest: a")
-    assert footer(1.0, ("a",), 2.0).endswith("deferred, for 2.0 s more: a")
+    assert footer_line(1.0, (), 0.0).endswith("everything runs")
+    assert footer_line(1.0, ("a",), 0.0).endswith("at rest: a")
+    assert footer_line(1.0, ("a",), 2.0).endswith("deferred, for 2.0 s more: a")

@@ -1,4 +1,4 @@
-"""The demo's board where nothing is redrawn: changes only. On a terminal: ``test_live.py``."""
+"""The demo's display where nothing is redrawn: changes only. On a terminal: ``test_live.py``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import io
 
 import pytest
 
-from kip848_client.cli._screen import Screen
-from kip848_client.cli.demo._board import Row, table, verdict_lines
-from kip848_client.cli.demo.core._tally import Verdict
+from kip848_client.cli._demo._screen import Screen
+from kip848_client.cli.demo._display import Row, table, verdict_lines
+from kip848_client.cli.demo.core._accounting import Verdict
 
 A = Row("A", "STABLE", 3, (0, 1), 120)
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.cli.connect.core._tally import Verdict
+from kip848_client.cli.connect.core._accounting import Verdict
 from kip848_client.cli.core._tables import Column, Fit, Table
 
-__all__ = ["Row", "footer", "table", "verdict_lines"]
+__all__ = ["Row", "footer_line", "table", "verdict_lines"]
 
 
 _STATE_WIDTH: Final = 12
@@ -17,16 +17,16 @@ _STATE_WIDTH: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One worker as shown. ``generation`` is its member epoch, ``None`` outside the group."""
+    """One worker as shown. ``epoch`` is its member epoch, ``None`` outside the group."""
 
     name: str
     state: str
-    generation: int | None
+    epoch: int | None
     items: tuple[str, ...]
 
     def plain(self) -> str:
         """``W1 STABLE generation 4 runs orders, orders-0``."""
-        generation = "-" if self.generation is None else str(self.generation)
+        generation = "-" if self.epoch is None else str(self.epoch)
         runs = ", ".join(self.items) or "nothing"
         return f"{self.name} {self.state} generation {generation} runs {runs}"
 
@@ -39,11 +39,11 @@ def table(rows: Sequence[Row]) -> Table:
         Column("generation"),
         Column("runs", fit=Fit.FOLDED),
     ]
-    cells = [(row.name, row.state, row.generation, " ".join(row.items) or ".") for row in rows]
+    cells = [(row.name, row.state, row.epoch, " ".join(row.items) or ".") for row in rows]
     return Table(columns, cells)
 
 
-def footer(at_s: float, nowhere: Sequence[str], left_s: float) -> str:
+def footer_line(at_s: float, nowhere: Sequence[str], left_s: float) -> str:
     """What rests, and for how long it is kept for a worker that may return."""
     if not nowhere:
         return f"{at_s:4.1f} s   everything runs"
@@ -53,7 +53,7 @@ def footer(at_s: float, nowhere: Sequence[str], left_s: float) -> str:
 
 
 def verdict_lines(verdict: Verdict) -> list[str]:
-    """The last lines: what the books say."""
+    """The final lines."""
     summary = (
         f"configured {verdict.configured}  running once {verdict.running_once}  "
         f"ran twice {len(verdict.ran_twice)}  lost {len(verdict.lost)}  moves {verdict.moves}"

@@ -1,7 +1,7 @@
-"""The books of the demo: where each item ran from when to when, and what that says together.
+"""Accounts for the demo's items: where each one ran, and from when to when.
 
-Pure: times come in as arguments, in seconds of a clock that all workers share. What workers say
-arrives in any order, so the books are compared at the end.
+Pure: times come in as arguments, in seconds of a clock that all workers share. The workers'
+messages arrive in any order, so the verdict is reached at the end.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = ["Tally", "Verdict"]
+__all__ = ["Accounting", "Verdict"]
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class Verdict:
         return self.running_once == self.configured and not self.ran_twice and not self.lost
 
 
-class Tally:
+class Accounting:
     """Where the items run."""
 
     def __init__(self, items: Iterable[str]) -> None:
@@ -76,7 +76,7 @@ class Tally:
         )
 
     def verdict(self) -> Verdict:
-        """The books, closed."""
+        """The outcome, when no worker has anything more to report."""
         histories = {
             item: sorted(runs, key=lambda run: run.began_s) for item, runs in self._runs.items()
         }

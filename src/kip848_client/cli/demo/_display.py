@@ -1,4 +1,4 @@
-"""The members as a table and as lines, and the final lines (``cli/_screen.py`` shows them)."""
+"""The members as a table and as lines, and the final lines of the demo."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client.cli.core._tables import Column, Fit, Table
-from kip848_client.cli.demo.core._tally import Verdict
+from kip848_client.cli.demo.core._accounting import Verdict
 
 __all__ = ["Row", "table", "verdict_lines"]
 
@@ -56,7 +56,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def verdict_lines(verdict: Verdict) -> list[str]:
-    """The last lines: what the books say."""
+    """The final lines."""
     pauses = "  ".join(f"{number}: {ms} ms" for number, ms in sorted(verdict.pause_ms.items()))
     summary = (
         f"produced {verdict.produced}  consumed {verdict.consumed}  "

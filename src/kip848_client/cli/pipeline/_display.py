@@ -1,7 +1,7 @@
 """Shows a pipeline at work: one line redrawn in place on a terminal, a line for each batch anywhere
 else, or JSON.
 
-Pure text in, pure text out; only ``Board`` writes.
+Pure text in, pure text out; only ``Display`` writes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kip848_client.cli.core._cells import cropped
 from kip848_client.core.visible import visible
 from kip848_client.spark.pipeline import PipelineStatus
 
-__all__ = ["Board", "line_of"]
+__all__ = ["Display", "line_of"]
 
 
 def line_of(said: Mapping[str, Any]) -> str:
@@ -39,7 +39,7 @@ def _batch(said: Mapping[str, Any]) -> str:
     return f"batch {said['last_batch']:,}{took}"
 
 
-class Board:
+class Display:
     """Where a pipeline is shown."""
 
     def __init__(self, out: TextIO, *, is_json: bool) -> None:
