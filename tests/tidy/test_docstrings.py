@@ -38,8 +38,7 @@ BUDGET = {
     "kip848_client.aiokafka": 36,
     "kip848_client.config": 18,
     "kip848_client.connect": 150,
-    "kip848_client.consumer": 117,
-    "kip848_client.core": 96,
+    "kip848_client.core": 90,
     "kip848_client.errors": 13,
     "kip848_client.history": 74,
     "kip848_client.observe": 37,
@@ -51,18 +50,18 @@ BUDGET = {
     "kip848_client.schema_registry": 8,
     "kip848_client.serialization": 8,
     "kip848_client.spark": 62,
-    "mock_coordinator.batches": 7,
     "mock_coordinator.core": 21,
-    "mock_coordinator.driver": 12,
-    "mock_coordinator.inprocess": 14,
-    "mock_coordinator.mock_broker": 38,
-    "mock_coordinator.mock_cluster": 25,
+    "mock_coordinator.driver": 10,
+    "mock_coordinator.inprocess": 8,
+    "mock_coordinator.mock_broker": 23,
+    "mock_coordinator.mock_cluster": 17,
 }
 """What is missing, by the folder or module where the name is defined. Lower a number when you
 write a docstring; never raise it. A place that is not listed has 0."""
 
 _FIELDS = {"dataclass", "NamedTuple", "BaseModel"}
 _PLAIN = {"property", "cached_property", "overload", "setter"}
+_ENTRY = re.compile(r"^ {4}(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: \([^)]*\))?:", re.MULTILINE)
 _GENERATORS = {"contextmanager", "asynccontextmanager"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -56,7 +56,7 @@ CommitOffset = int | tuple[int, str] | OffsetAndMetadata
 
 
 class Consumer(GroupCalls[K, V]):
-    """Reads records of a Kafka cluster, as a member of a group (KIP-848) or alone.
+    """Read records of a Kafka cluster, as a member of a group (KIP-848) or alone.
 
     ::
 
@@ -64,22 +64,34 @@ class Consumer(GroupCalls[K, V]):
             async for record in consumer:
                 ...
 
-    Topics given here are subscribed to at ``start``. Settings are listed and explained in
-    ``kip848_client.config.ConsumerConfig``; a wrong one raises ``ConfigError``. Deserializers get
-    the bytes of a key or value, or ``None``, and are plain or ``async def``; if one raises, the
-    call for records raises ``RecordUnreadable``, and does so again until you ``seek`` past the
-    record. docs/how-to/deserialize.md says what one costs that is awaited.
+    ``start`` subscribes to the topics given here. Use a consumer in one event loop. Several tasks
+    may ask for records. A task that calls for records reports that it is done with those it got
+    before. If you catch an error between ``async for`` and ``async with``, the consumer sees a
+    success: the record in hand is committed. docs/reference/what-is-done.md has the rules.
 
-    Use it in one event loop. Several tasks may ask for records: a call for records tells the
-    consumer that the task which makes it is done with what it got before. An error that you catch
-    between ``async for`` and ``async with`` is success for the consumer: the record in hand is
-    committed. docs/reference/what-is-done.md has the rules.
+    Every method that does something may also raise these errors:
 
-    Beside what a method names it may raise ``ConfigError`` for an argument that cannot be meant,
-    ``ConsumerClosed`` when it needs a consumer that runs, ``LocalProtocolError`` in another event
-    loop, and the error that ended the consumer (``stop`` it then, and make a new one). One that
-    asks brokers raises ``BrokerError`` when they refuse, ``TransportError`` when they cannot be
-    reached: ``RequestTimedOut`` after ``default_api_timeout_ms``.
+    - ``ConfigError``: an argument has a wrong type or value.
+    - ``ConsumerNotStarted``, ``ConsumerClosed``: the method needs a consumer that runs.
+    - ``LocalProtocolError``: the call comes from another event loop, thread or process.
+    - The error that ended the consumer. Call ``stop`` then, and create a new consumer.
+
+    A method that sends requests to brokers may also raise ``BrokerError`` when a broker refuses,
+    ``TransportError`` when no broker can be reached, and ``RequestTimedOut`` (a
+    ``TransportError``) after ``default_api_timeout_ms``.
+
+    Args:
+        *topics: Names of topics to subscribe to. They need a ``group_id``.
+        key_deserializer: Called with the bytes of a key, or ``None``. Plain or ``async def``;
+            docs/how-to/deserialize.md says what awaiting it costs. Default: keys are bytes. If it
+            raises, the call for records raises ``RecordUnreadable``, and does so again until you
+            ``seek`` past the record.
+        value_deserializer: The same for values.
+        **settings: The fields of ``kip848_client.config.ConsumerConfig``, which explains each.
+
+    Raises:
+        ConfigError: A setting is unknown or wrong, a name of a topic is not legal, or topics are
+            given without a ``group_id``.
     """
 
     @overload
@@ -198,13 +210,18 @@ class Consumer(GroupCalls[K, V]):
     # -- life ------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Connect, and begin to join the group or to fetch what was assigned.
+        """Connect, and begin to join the group or to fetch the partitions assigned by hand.
 
-        It does not wait for the group: partitions arrive while you ask for records (or await
-        ``wait_assigned``). Raises ``BootstrapFailed`` when no broker answers,
-        ``ProtocolUnsupported`` for a broker without KIP-848, ``BrokerError`` when our credentials
-        are refused; make a new consumer then. ``LocalProtocolError`` for a second ``start``,
-        ``ConsumerClosed`` after ``stop``.
+        Does not wait for the group. Partitions arrive while you ask for records; ``wait_assigned``
+        waits for them. If it raises, everything it had opened is closed: create a new consumer.
+
+        Raises:
+            BootstrapFailed: No broker answers.
+            ProtocolUnsupported: With a ``group_id``: the broker does not have KIP-848 (it came with
+                Kafka 4.0), or not the client-side assignors that the settings ask for.
+            BrokerError: The brokers refuse our credentials or the look-up of metadata.
+            LocalProtocolError: ``start`` was called before.
+            ConsumerClosed: ``stop`` was called before or while it ran.
         """
         self._runtime.begin()
         engine: Engine[K, V] = Engine(
@@ -226,22 +243,31 @@ class Consumer(GroupCalls[K, V]):
     def stop(
         self, *, leave: LeaveMode = LeaveMode.DEFAULT, timeout_ms: int | None = None
     ) -> Coroutine[Any, Any, None]:
-        """Hand nothing out any more, let the application finish what it has, commit that (with
-        auto-commit), leave the group, disconnect.
+        """Finish what was handed out, commit it, leave the group and disconnect.
 
-        A task that got records is waited for until it asks for more (it is told that the consumer
-        is closed then) or has returned; what it had is done. So is what the task has that calls
-        this. What is still being processed when the time is over is not committed, and comes again.
+        Hands out nothing from the moment of the call. Waits until each task that holds records asks
+        for more (it gets ``ConsumerClosed``) or returns; then its records are done. So are those of the
+        task that calls ``stop``. With ``enable_auto_commit``, what is done is committed. Records still
+        in work when the time is over are not committed, and are read again.
 
-        ``leave`` is KIP-1092's option: by default a static member keeps its partitions for its
-        return, a dynamic one gives them up. Runs to its end even if the caller is cancelled, and
-        takes at most ``timeout_ms`` (default: the smaller of 30 s and the request timeout), of
-        which a quarter, or 2 s, is kept for the commit and the leave.
+        Once begun, it runs to its end even if the caller is cancelled. A second call waits for the
+        first, shortens its time if its own is shorter, and repeats the steps that failed. A call before
+        ``start`` forbids ``start``. Failed requests to brokers are only logged.
 
-        Calling it again waits for the first call, hastens it if its time is shorter, and repeats
-        what has failed. Before ``start`` it forbids that. Raises ``CallbackError`` when a listener
-        failed during it, ``LocalProtocolError`` when it is called by a listener or in another event
-        loop, ``ConfigError`` for what is no time; what brokers do not answer is only logged.
+        Args:
+            leave: What the coordinator learns (KIP-1092). By default a static member keeps its
+                partitions for its return, and a dynamic member gives them up.
+            timeout_ms: The time for all of it, in milliseconds. 2 s of it, or a quarter if that is
+                less, is reserved for the commit and the leave. Default: 30 s or
+                ``request_timeout_ms``, the smaller.
+
+        Returns:
+            A coroutine; await it.
+
+        Raises:
+            CallbackError: A method of the listener failed during the call.
+            LocalProtocolError: A method of the listener calls it, or another event loop does.
+            ConfigError: An argument is of the wrong type.
         """
         return self._stop(leave, timeout_ms, calling_task(), done=True)
 
@@ -288,15 +314,23 @@ class Consumer(GroupCalls[K, V]):
         pattern: str | Pattern[str] | None = None,
         listener: RebalanceListener | None = None,
     ) -> None:
-        """Be a member of the group for these topics; replaces the former subscription.
+        """Join the group for these topics; replaces the former subscription.
 
-        ``pattern`` is an RE2 expression that the broker matches against whole topic names, now and
-        as topics come and go; ``topics`` and ``pattern`` together mean the union. Before ``start``
-        it takes effect there, after it at once. A topic that does not exist (yet) is legal: it is
-        consumed as soon as it does. ``listener`` replaces the former one, also when it is ``None``.
+        Takes effect in ``start``, or at once if the consumer runs. Topics and ``pattern`` together mean
+        the union. A topic need not exist yet: it is consumed as soon as it does.
 
-        Raises ``ConfigError`` without a ``group_id``, too, and ``LocalProtocolError`` when
-        partitions were assigned by hand (``unsubscribe`` first).
+        Args:
+            topics: Names of topics.
+            pattern: A regular expression in RE2 syntax, as a text or compiled by ``re``. The broker
+                matches it against whole names, now and whenever topics appear or go.
+            listener: Called when partitions come and go. It replaces the former one; ``None`` removes
+                that.
+
+        Raises:
+            ConfigError: There are neither topics nor a pattern, a name or the pattern is not legal,
+                the listener lacks a method, or there is no ``group_id``.
+            LocalProtocolError: Partitions were assigned by hand; call ``unsubscribe`` first.
+            ConsumerClosed: The consumer was stopped.
         """
         self.check_home()
         names = checked_topics(topics)
@@ -314,16 +348,25 @@ class Consumer(GroupCalls[K, V]):
             engine.subscribe(names, text)
 
     def subscription(self) -> frozenset[str]:
-        """The topic names subscribed to (not those that a pattern matches)."""
+        """Get the names of the topics subscribed to.
+
+        Returns:
+            The names given to ``subscribe`` or the constructor, without those that the pattern
+            matches. Raises nothing.
+        """
         return self._topics
 
     def unsubscribe(self) -> None:
-        """Leave the group, in the background, or drop the manual assignment.
+        """Leave the group in the background, or drop the manual assignment.
 
-        With auto-commit, what is done is committed first: what the task has got that calls this,
-        and whatever other tasks come back from (a member waits for them, for at most
-        ``default_api_timeout_ms``). Without it, commit before. Nothing is handed out any more from
-        now on, and subscribing again is legal at once. Does not raise what ended the membership.
+        Hands out nothing from the moment of the call. With ``enable_auto_commit``, what is done is
+        committed first: the records of the calling task, and those that other tasks report as done by
+        asking for more (a member waits for them at most ``default_api_timeout_ms``). Without it, commit
+        before this call. You may subscribe again at once.
+
+        Raises:
+            ConsumerClosed: The consumer was stopped. What ended the membership is not raised here.
+            LocalProtocolError: The call comes from another event loop, thread or process.
         """
         if self._runtime.was_started or self._runtime.was_stopped:
             self._look().unsubscribe()
@@ -332,9 +375,17 @@ class Consumer(GroupCalls[K, V]):
     def assign(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Consume exactly these partitions, without a membership; replaces the former ones.
 
-        With a ``group_id`` positions start from the group's committed offsets and can be
-        committed, provided that the group has no members. Raises ``LocalProtocolError`` when
-        subscribed (``unsubscribe`` first).
+        With a ``group_id``, positions begin at the group's committed offsets and can be committed, as
+        long as the group has no members.
+
+        Args:
+            partitions: Tuples of topic and partition. A partition that does not exist yet is consumed
+                as soon as it does.
+
+        Raises:
+            LocalProtocolError: The consumer is subscribed; call ``unsubscribe`` first.
+            ConfigError: ``partitions`` is not an iterable of such tuples.
+            ConsumerClosed: The consumer was stopped.
         """
         self.check_home()
         if self._topics or self._pattern is not None:
@@ -347,14 +398,29 @@ class Consumer(GroupCalls[K, V]):
     # -- records ---------------------------------------------------------------------------------
 
     def getone(self, *partitions: tuple[str, int]) -> Coroutine[Any, Any, Record[K, V]]:
-        """The next record (of ``partitions``, if given), waiting for it without limit.
+        """Wait for the next record, without a limit of time.
 
-        The task that calls this is done with what it got before. Raises once each what a broker
-        refused (a topic, ...), ``TopicGone`` and the ``CallbackError`` of a listener: call again to
-        go on. Raises again and again until you ``seek``: ``RecordUnreadable``, and
-        ``NoOffsetForPartition`` where neither a committed offset nor ``auto_offset_reset`` says
-        where to begin (``OffsetOutOfRange``, ``LogTruncated``: where to go on). ``NotAssigned`` for
-        ``partitions`` that are not ours.
+        The task that makes the call is done with the records it got before.
+
+        Args:
+            *partitions: Take records of these only. Default: all that are assigned.
+
+        Returns:
+            A coroutine; awaited, it gives the record.
+
+        Raises:
+            RecordUnreadable: The deserializer failed, or the bytes are damaged. Raised again until
+                you ``seek`` past the record.
+            NoOffsetForPartition: Neither a committed offset nor ``auto_offset_reset`` says where to
+                begin. Raised again until you ``seek``, as the next two are.
+            OffsetOutOfRange: The position is not in the log, and ``auto_offset_reset`` does not say
+                where to go on.
+            LogTruncated: The leader's log diverged from what was read (KIP-320).
+            TopicGone: A topic was deleted. Raised once: call again to go on.
+            CallbackError: The listener failed. Raised once.
+            BrokerError: A broker refused something (access to a topic, for example). Raised once.
+            NotAssigned: One of ``partitions`` is not assigned to this consumer.
+            ConsumerClosed: The consumer was stopped, also while the call waits.
         """
         return self._getone(partitions, self._came_back())
 
@@ -370,11 +436,23 @@ class Consumer(GroupCalls[K, V]):
         timeout_ms: int = 0,
         max_records: int | None = None,
     ) -> Coroutine[Any, Any, dict[TopicPartition, list[Record[K, V]]]]:
-        """The records that are there, by partition; waits up to ``timeout_ms`` for the first.
+        """Get the buffered records by partition, waiting for the first of them.
 
-        At most ``max_records`` in all (default: the setting ``max_poll_records``). The task that
-        calls this is done with what it got before. Raises as ``getone``, except that a call that
-        waits while the consumer is closed returns nothing.
+        The task that makes the call is done with the records it got before.
+
+        Args:
+            *partitions: Take records of these only. Default: all that are assigned.
+            timeout_ms: How long to wait if no record is buffered, in milliseconds. 0 does not wait.
+            max_records: At most this many records in all. Default: the setting ``max_poll_records``.
+
+        Returns:
+            A coroutine; awaited, it gives lists of records by partition. It is empty when the time is
+            over, and when the consumer is stopped while the call waits.
+
+        Raises:
+            Kip848Error: As ``getone``. Records before an unreadable one are returned first; the next
+                call raises ``RecordUnreadable``.
+            ConfigError: ``max_records`` is not a positive integer.
         """
         return self._getmany(partitions, timeout_ms, max_records, self._came_back())
 
@@ -395,11 +473,22 @@ class Consumer(GroupCalls[K, V]):
         timeout_ms: int = 0,
         max_records: int | None = None,
     ) -> Coroutine[Any, Any, dict[TopicPartition, RecordBatchView[K, V]]]:
-        """As ``getmany``, without an object a record: a ``RecordBatchView`` by partition, which
-        gives columns, an Arrow batch (``to_arrow``), or records when they are asked for.
+        """Get buffered records as columns: as ``getmany``, without one object per record.
 
-        All records of a view are handed out: a commit covers them. Raises as ``getmany``, but that
-        deserializers are called, and may raise, only in the view's ``records()``.
+        All records of a view count as handed out, and a commit covers them. Deserializers run only when
+        you call the view's ``records()``.
+
+        Args:
+            *partitions: Take records of these only. Default: all that are assigned.
+            timeout_ms: How long to wait if no record is buffered, in milliseconds. 0 does not wait.
+            max_records: At most this many records in all. Default: the setting ``max_poll_records``.
+
+        Returns:
+            A coroutine; awaited, it gives a ``RecordBatchView`` by partition, which has columns, an
+            Arrow batch (``to_arrow``) or records (``records``).
+
+        Raises:
+            Kip848Error: As ``getmany``, without errors of deserializers.
         """
         return self._getbatches(partitions, timeout_ms, max_records, self._came_back())
 
@@ -440,30 +529,80 @@ class Consumer(GroupCalls[K, V]):
     # -- positions -------------------------------------------------------------------------------
 
     def seek(self, partition: tuple[str, int], offset: int) -> None:
-        """Hand out the record at ``offset`` next; one that is not there (any more) leads to
-        ``auto_offset_reset``. Raises ``NotAssigned``."""
+        """Move the position: the record at ``offset`` is the next to be handed out.
+
+        If there is no such record, the setting ``auto_offset_reset`` applies.
+
+        Args:
+            partition: Topic and partition.
+            offset: From 0 to 2**63 - 1.
+
+        Raises:
+            NotAssigned: The partition is not assigned to this consumer.
+            ConfigError: ``offset`` is not an integer in that range.
+        """
         self._run().positions.seek(self._assigned(partition), checked_offset(offset))
 
     async def seek_to_beginning(self, *partitions: tuple[str, int]) -> bool:
-        """Continue at the first offset there is, in these or all assigned partitions.
+        """Move the positions to the first offset of the log (Kafka's ListOffsets).
 
-        A call that raises or is cancelled changes nothing. Raises ``NotAssigned``, also when no
-        partition is assigned (yet: see ``wait_assigned``).
+        A call that raises or is cancelled changes nothing.
+
+        Args:
+            *partitions: Which ones; default: all that are assigned.
+
+        Returns:
+            Always ``True``, as aiokafka's method.
+
+        Raises:
+            NotAssigned: One of them is not assigned to this consumer, or nothing is assigned yet
+                (see ``wait_assigned``).
+            RequestTimedOut: The leaders gave no answer within ``default_api_timeout_ms``.
+            BrokerError: A leader refused.
         """
         await self._run().positions.seek_to(self._chosen(partitions), EARLIEST)
         return True
 
     async def seek_to_end(self, *partitions: tuple[str, int]) -> bool:
-        """Continue after the last record there is, in these or all assigned partitions. Raises as
-        ``seek_to_beginning``."""
+        """Move the positions behind the last record of the log (Kafka's ListOffsets).
+
+        With ``read_committed`` the end is the last stable offset. A call that raises or is cancelled
+        changes nothing.
+
+        Args:
+            *partitions: Which ones; default: all that are assigned.
+
+        Returns:
+            Always ``True``, as aiokafka's method.
+
+        Raises:
+            NotAssigned: As ``seek_to_beginning``.
+            RequestTimedOut: The leaders gave no answer within ``default_api_timeout_ms``.
+            BrokerError: A leader refused.
+        """
         await self._run().positions.seek_to(self._chosen(partitions), LATEST)
         return True
 
     async def seek_to_committed(
         self, *partitions: tuple[str, int]
     ) -> dict[TopicPartition, int | None]:
-        """Continue at the committed offsets, and return them; partitions without one (``None``)
-        stay where they are. Raises as ``seek_to_beginning`` and ``committed``."""
+        """Move the positions to the group's committed offsets (Kafka's OffsetFetch).
+
+        A partition without a committed offset keeps its position. A call that raises or is cancelled
+        changes nothing.
+
+        Args:
+            *partitions: Which ones; default: all that are assigned.
+
+        Returns:
+            The committed offset of each partition, ``None`` where there is none.
+
+        Raises:
+            NotAssigned: As ``seek_to_beginning``.
+            LocalProtocolError: There is no ``group_id``.
+            RequestTimedOut: The coordinator gave no answer within ``default_api_timeout_ms``.
+            BrokerError: The coordinator refused.
+        """
         engine = self._run()
         stored = await engine.positions.seek_to_committed(
             self._chosen(partitions), engine.committed
@@ -471,25 +610,59 @@ class Consumer(GroupCalls[K, V]):
         return {tp: None if found is None else found.offset for tp, found in stored.items()}
 
     async def position(self, partition: tuple[str, int]) -> int:
-        """The offset of the next record to be handed out, waiting until it is known. Raises
-        ``NotAssigned``, also when the partition is taken away meanwhile, and
-        ``NoOffsetForPartition``."""
+        """Get the offset of the next record to be handed out, waiting until it is known.
+
+        Args:
+            partition: Topic and partition.
+
+        Returns:
+            The offset.
+
+        Raises:
+            NotAssigned: The partition is not assigned to this consumer, or is taken away meanwhile.
+            NoOffsetForPartition: Neither a committed offset nor ``auto_offset_reset`` says where to
+                begin. Other errors that stop the partition are raised the same way.
+            ConsumerClosed: The consumer was stopped, also while the call waits.
+        """
         engine = self._run()
         return await engine.positions.wait_for(self._assigned(partition))
 
     def pause(self, *partitions: tuple[str, int]) -> None:
-        """Hand out no records of these partitions until ``resume``; they stay assigned, provided
-        that you go on asking for records. Raises ``NotAssigned``."""
+        """Hand out no records of these partitions until ``resume``.
+
+        They stay assigned, provided that you go on asking for records.
+
+        Args:
+            *partitions: Which ones. Without any, nothing happens.
+
+        Raises:
+            NotAssigned: One of them is not assigned to this consumer; then none is paused.
+        """
         fetching = self._run().fetching
         fetching.post(Paused(tuple(self._assigned(each) for each in partitions)))
 
     def resume(self, *partitions: tuple[str, int]) -> None:
-        """Undo ``pause``. Raises ``NotAssigned``."""
+        """Hand out records of paused partitions again.
+
+        Args:
+            *partitions: Which ones. Without any, nothing happens.
+
+        Raises:
+            NotAssigned: One of them is not assigned to this consumer; then none is resumed.
+        """
         fetching = self._run().fetching
         fetching.post(Resumed(tuple(self._assigned(each) for each in partitions)))
 
     def paused(self) -> frozenset[TopicPartition]:
-        """The partitions that are paused."""
+        """Get the partitions that are paused.
+
+        Returns:
+            The partitions.
+
+        Raises:
+            ConsumerNotStarted: ``start`` was not called.
+            ConsumerClosed: The consumer was stopped.
+        """
         return self._look().core.paused
 
     # -- offsets ---------------------------------------------------------------------------------
@@ -497,16 +670,27 @@ class Consumer(GroupCalls[K, V]):
     async def commit(
         self, offsets: Mapping[Any, CommitOffset] | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Commit ``offsets`` (each the offset of the *next* record, or that and a text), by default
-        the position after everything handed out, whichever of your tasks has it. Returns what was
-        stored: ``{}`` when there is nothing to commit.
+        """Commit offsets to the group (Kafka's OffsetCommit).
 
         Retries what a retry can cure, STALE_MEMBER_EPOCH included, for at most
-        ``default_api_timeout_ms``. Raises ``CommitFailed`` when something was not stored, with its
-        partitions and offsets, above all when the group has taken a partition since its records
-        were handed out (``max_poll_interval_ms``, a fence, a rebalance): they come again, to its
-        new owner. The rest is stored then. Raises ``NotAssigned`` for a partition that never was
-        ours, and when nothing is subscribed to or assigned; ``LocalProtocolError`` without group.
+        ``default_api_timeout_ms``.
+
+        Args:
+            offsets: By partition: the offset of the *next* record to read, or a tuple of that and a
+                text of at most 32,767 bytes in UTF-8, or an ``OffsetAndMetadata``. Default: the
+                position after everything handed out, to any task of this consumer.
+
+        Returns:
+            What was stored. Empty when there is nothing to commit.
+
+        Raises:
+            CommitFailed: Some offsets were not stored; it has their partitions and offsets, and the
+                others are stored. Mostly the group has taken a partition since its records were handed
+                out (``max_poll_interval_ms``, a fence, a rebalance). Its new owner reads those records
+                again.
+            NotAssigned: A partition in ``offsets`` was never ours, or ``offsets`` is ``None`` and
+                nothing is subscribed to or assigned.
+            LocalProtocolError: There is no ``group_id``.
         """
         engine = self._look()
         if offsets is not None:
@@ -522,12 +706,22 @@ class Consumer(GroupCalls[K, V]):
     def offsets_for_transaction(
         self, offsets: Mapping[Any, CommitOffset] | None = None
     ) -> tuple[GroupMetadata, Mapping[TopicPartition, OffsetForTransaction]]:
-        """What a transactional producer is to commit for this consumer, and in whose name: one
-        snapshot of both. ``Producer.send_offsets_to_transaction`` takes it from here.
+        """Take what a transactional producer commits for this consumer: one snapshot.
 
-        ``offsets`` as for ``commit``. Raises ``CommitFailed`` where a partition is not ours (any
-        more): brokers look at the member only. ``LocalProtocolError`` without a ``group_id``, and
-        with ``enable_auto_commit``, which would commit beside the transaction.
+        ``Producer.send_offsets_to_transaction`` calls this; call it yourself only to pass both values on.
+
+        Args:
+            offsets: As for ``commit``.
+
+        Returns:
+            The identity of this member, and by partition the offset, the leader epoch, the text and
+            the topic id. Take a new snapshot for each transaction.
+
+        Raises:
+            CommitFailed: A partition is not ours, or not ours any more. (Brokers check only the
+                member.)
+            LocalProtocolError: There is no ``group_id``, or ``enable_auto_commit`` is on, which would
+                commit outside the transaction.
         """
         engine = self._run()
         if engine.wishes is None:

@@ -28,8 +28,17 @@ class GroupCalls(Watched[K, V]):
     """The methods of ``Consumer`` about its group."""
 
     def group_metadata(self) -> GroupMetadata:
-        """Identify this member for a transactional producer. Get a new snapshot for each
-        transaction. Raises ``LocalProtocolError`` without a ``group_id``."""
+        """Identify this member for a transactional producer (KIP-447).
+
+        Take a new snapshot for each transaction: the member epoch changes with each rebalance.
+
+        Returns:
+            The group, the member id and its epoch. Without a membership (not started, not joined,
+            left, or assigned by hand) the epoch is -1 and the member id is empty.
+
+        Raises:
+            LocalProtocolError: There is no ``group_id``.
+        """
         config = self._config
         if config.group_id is None:
             raise LocalProtocolError("without a group_id there is no group")
@@ -40,11 +49,14 @@ class GroupCalls(Watched[K, V]):
         return GroupMetadata(config.group_id, epoch, engine.member_id, config.group_instance_id)
 
     def enforce_rebalance(self, reason: str | None = None) -> None:
-        """Log a warning and do nothing else, as Java's consumer does on this protocol (KIP-848,
-        "Deprecate Enforcing Rebalances").
+        """Log a warning and do nothing else, as Java's consumer does on this protocol.
 
-        ``reason``: for the log. To ask for a new assignment, return another ``reason`` or ``data``
-        from a client-side assignor's ``metadata()``.
+        KIP-848 ("Deprecate Enforcing Rebalances") leaves it to the coordinator when to assign. To ask for
+        a new assignment, return another ``reason`` or ``data`` from a client-side assignor's
+        ``metadata()``. Raises nothing.
+
+        Args:
+            reason: A text for the log.
         """
         given = "" if reason is None else f"reason={shown(reason)}"
         _log.warning(_NO_REBALANCE, self._config.group_id, given)

@@ -45,7 +45,16 @@ class Inquiry(Generic[K, V]):
     # -- what is assigned ------------------------------------------------------------------------
 
     def assignment(self) -> frozenset[TopicPartition]:
-        """The partitions that are assigned now. It changes only before the listener's calls."""
+        """Get the partitions that are assigned now.
+
+        A new partition appears in it directly before ``on_partitions_assigned`` is called. A partition
+        that is revoked or lost leaves it when ``on_partitions_revoked`` or ``on_partitions_lost`` has
+        returned, so that the listener can still commit and look at positions; records are not handed out
+        from the step in which its revocation begins. Before ``start`` it has what ``assign`` got.
+
+        Returns:
+            The partitions. Raises nothing.
+        """
         if self._engine is None:
             return frozenset(self._manual or ())
         return self._engine.core.assigned
@@ -53,8 +62,19 @@ class Inquiry(Generic[K, V]):
     # -- offsets ---------------------------------------------------------------------------------
 
     async def committed(self, partition: tuple[str, int]) -> int | None:
-        """The group's committed offset of any partition, ``None`` without one. Raises
-        ``LocalProtocolError`` without a ``group_id``."""
+        """Look up the group's committed offset of any partition (Kafka's OffsetFetch).
+
+        Args:
+            partition: Topic and partition; it need not be assigned to this consumer.
+
+        Returns:
+            The offset of the next record to read, ``None`` without one.
+
+        Raises:
+            LocalProtocolError: There is no ``group_id``.
+            RequestTimedOut: The coordinator gave no answer within ``default_api_timeout_ms``.
+            BrokerError: The coordinator refused.
+        """
         engine = self._run()
         tp = checked_partition(partition)
         found = (await engine.committed((tp,))).get(tp)
@@ -63,18 +83,53 @@ class Inquiry(Generic[K, V]):
     async def beginning_offsets(
         self, partitions: Iterable[tuple[str, int]]
     ) -> dict[TopicPartition, int]:
-        """The first offset there is, of any partitions."""
+        """Look up the first offset of partitions (Kafka's ListOffsets).
+
+        Args:
+            partitions: Topics and partitions; they need not be assigned to this consumer.
+
+        Returns:
+            The first offset in the log, by partition.
+
+        Raises:
+            RequestTimedOut: The leaders gave no answer within ``default_api_timeout_ms``.
+            BrokerError: A leader refused.
+        """
         return await self._offsets_at(partitions, EARLIEST)
 
     async def end_offsets(self, partitions: Iterable[tuple[str, int]]) -> dict[TopicPartition, int]:
-        """The offset of the next record to be written (with ``read_committed``: to become stable),
-        of any partitions."""
+        """Look up the end of partitions (Kafka's ListOffsets).
+
+        Args:
+            partitions: Topics and partitions; they need not be assigned to this consumer.
+
+        Returns:
+            By partition the offset of the next record to be written. With ``read_committed``: the last
+            stable offset, where the first open transaction begins.
+
+        Raises:
+            RequestTimedOut: The leaders gave no answer within ``default_api_timeout_ms``.
+            BrokerError: A leader refused.
+        """
         return await self._offsets_at(partitions, LATEST)
 
     async def offsets_for_times(
         self, timestamps: Mapping[Any, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first record at or after each time (ms since 1970), ``None`` where there is none."""
+        """Look up the first record at or after each time (Kafka's ListOffsets).
+
+        Args:
+            timestamps: A time by partition, in milliseconds since 1970. The partitions need not be
+                assigned to this consumer.
+
+        Returns:
+            By partition the offset and the timestamp of that record, ``None`` where there is none.
+
+        Raises:
+            ConfigError: A time is negative, or not an integer.
+            RequestTimedOut: The leaders gave no answer within ``default_api_timeout_ms``.
+            BrokerError: A leader refused.
+        """
         found = await self._run().positions.at(checked_times(timestamps))
         return {
             tp: OffsetAndTimestamp(each.offset, each.timestamp) if each.offset >= 0 else None
@@ -82,36 +137,96 @@ class Inquiry(Generic[K, V]):
         }
 
     def highwater(self, partition: tuple[str, int]) -> int | None:
-        """The partition's end when it was last fetched, or ``None``. Raises ``NotAssigned``."""
+        """Get a partition's high watermark as of its last fetch, without a request.
+
+        Args:
+            partition: Topic and partition.
+
+        Returns:
+            The offset behind the last record that all in-sync replicas have; ``None`` before the first
+            fetch.
+
+        Raises:
+            NotAssigned: The partition is not assigned to this consumer.
+        """
         return self._look().core.high_watermark(self._assigned(partition))
 
     def last_stable_offset(self, partition: tuple[str, int]) -> int | None:
-        """Where the first open transaction began, or the end, when it was last fetched, or
-        ``None``. Raises ``NotAssigned``."""
+        """Get a partition's last stable offset as of its last fetch, without a request.
+
+        Args:
+            partition: Topic and partition.
+
+        Returns:
+            Where the first open transaction begins, or the high watermark if there is none; ``None``
+            before the first fetch.
+
+        Raises:
+            NotAssigned: The partition is not assigned to this consumer.
+        """
         return self._look().core.last_stable_offset(self._assigned(partition))
 
     def lag(self) -> dict[TopicPartition, int | None]:
-        """How many offsets the position is behind the end of each assigned partition, as it was
-        fetched last (with ``read_committed``: behind its last stable offset). ``None`` where that
-        is not known yet; of a partition that is paused it is as old as the pause. Asks nobody."""
+        """Get how far the position is behind the end of each assigned partition, without a request.
+
+        The end is that of the last fetch: the high watermark, or with ``read_committed`` the last stable
+        offset. A paused partition is not fetched, so its lag is as old as the pause.
+
+        Returns:
+            A number of offsets by partition, ``None`` where it is not known yet.
+
+        Raises:
+            ConsumerNotStarted: ``start`` was not called.
+            ConsumerClosed: The consumer was stopped.
+        """
         core = self._look().core
         committed = self._config.isolation_level == "read_committed"
         return {tp: lag_of(core, tp, committed=committed) for tp in sorted(core.assigned)}
 
     def last_poll_timestamp(self, partition: tuple[str, int]) -> int | None:
-        """When the partition was last fetched (ms since 1970), or ``None``. Raises
-        ``NotAssigned``."""
+        """Get when a broker last answered a fetch of a partition.
+
+        Args:
+            partition: Topic and partition.
+
+        Returns:
+            Milliseconds since 1970; ``None`` before the first answer.
+
+        Raises:
+            NotAssigned: The partition is not assigned to this consumer.
+        """
         return self._look().fetched_at_ms(self._assigned(partition))
 
     # -- topics ----------------------------------------------------------------------------------
 
     async def topics(self) -> frozenset[str]:
-        """Every topic of the cluster that we may see, internal ones left out."""
+        """List the topics of the cluster (Kafka's Metadata).
+
+        Returns:
+            The names of all topics that we may describe, without internal ones.
+
+        Raises:
+            TransportError: No broker answers.
+            BrokerError: The brokers refused.
+        """
         found = await self._run().topics.list_topics()
         return frozenset(each.name for each in found if each.name and not each.is_internal)
 
     def partitions_for_topic(self, topic: str) -> frozenset[int] | None:
-        """The partitions of a topic that is consumed; ``None`` when it is not known."""
+        """Get the partitions of a topic that is consumed, without a request.
+
+        Args:
+            topic: The name.
+
+        Returns:
+            The numbers of its partitions; ``None`` when they are not known: it is not consumed, does
+            not exist, or was not looked up yet.
+
+        Raises:
+            ConfigError: The name is not legal.
+            ConsumerNotStarted: ``start`` was not called.
+            ConsumerClosed: The consumer was stopped.
+        """
         return self._look().topics.partitions_of(checked_topic(topic))
 
     # -- inside ----------------------------------------------------------------------------------
@@ -123,8 +238,13 @@ class Inquiry(Generic[K, V]):
         return engine
 
     def check_home(self) -> None:
-        """Raise ``LocalProtocolError`` outside of the event loop, thread and process in which the
-        consumer was started. Every call that does something checks this."""
+        """Check that the caller is in the consumer's event loop, thread and process.
+
+        Every method that does something calls it. Before ``start`` every place is right.
+
+        Raises:
+            LocalProtocolError: The consumer was started in another event loop, thread or process.
+        """
         self._runtime.check_home()
 
     def _look(self) -> Engine[K, V]:

@@ -26,21 +26,49 @@ __all__ = ["RebalanceListener", "call_listener", "checked_listener", "listener_m
 
 
 class RebalanceListener(Protocol):
-    """Told about partitions that come and go; methods may be coroutines.
+    """Gets the partitions that come and go; methods may be coroutines. Pass it to ``subscribe``.
 
-    ``on_partitions_lost(lost)`` is optional: it is called instead of ``on_partitions_revoked`` for
-    partitions that another member may own already. Without it ``on_partitions_revoked`` is called
+    The optional method ``on_partitions_lost(lost)`` is called instead of ``on_partitions_revoked`` for
+    partitions that another member may own already. Without it, ``on_partitions_revoked`` is called
     for these too, as in Java.
+
+    Calls are made one at a time, while heartbeats go on. A method may use the consumer (commit, seek,
+    pause, position), but not ``stop`` it. If it raises or takes longer than ``callback_timeout_ms``,
+    the next call for records raises ``CallbackError``, and the same partitions are passed again.
     """
 
     def on_partitions_revoked(self, revoked: set[TopicPartition], /) -> Awaitable[None] | None:
-        """These partitions will be given up when this returns; nothing of them is handed out any
-        more. The time to commit and to flush."""
+        """Finish work on partitions that are given up when this returns: commit and flush.
+
+        No records of them are handed out any more. They are still in ``assignment()``.
+
+        Args:
+            revoked: Only the partitions that go.
+
+        Returns:
+            ``None``, or an awaitable that is awaited.
+
+        Raises:
+            Exception: Whatever your method raises becomes a ``CallbackError``; the group hears
+                nothing until a later call succeeds.
+        """
         ...
 
     def on_partitions_assigned(self, assigned: set[TopicPartition], /) -> Awaitable[None] | None:
-        """These partitions are new (only these; possibly none). They are fetched when this
-        returns; ``seek`` is honoured."""
+        """Prepare work on new partitions. They are fetched when this returns.
+
+        A ``seek`` in it decides where they begin.
+
+        Args:
+            assigned: Only the partitions that are new; possibly none.
+
+        Returns:
+            ``None``, or an awaitable that is awaited.
+
+        Raises:
+            Exception: Whatever your method raises becomes a ``CallbackError``; the partitions are
+                not fetched until a later call succeeds.
+        """
         ...
 
 

@@ -10,14 +10,24 @@ __all__ = ["OffsetAndMetadata", "OffsetAndTimestamp", "OffsetForTransaction"]
 
 
 class OffsetAndMetadata(NamedTuple):
-    """A position to commit (the offset of the *next* record) with a text of the user's."""
+    """A position to commit, with a text of the user's.
+
+    Attributes:
+        offset: The offset of the *next* record to read.
+        metadata: At most 32,767 bytes in UTF-8.
+    """
 
     offset: int
     metadata: str = ""
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """The first record at or after a moment: its offset and its timestamp."""
+    """The first record at or after a time.
+
+    Attributes:
+        offset: Its offset.
+        timestamp: Its timestamp, in milliseconds since 1970.
+    """
 
     offset: int
     timestamp: int

@@ -18,7 +18,17 @@ __all__ = ["MemberView", "health_of", "health_without", "view_of"]
 
 @dataclass(frozen=True, slots=True)
 class MemberView:
-    """A membership at one moment."""
+    """A membership at one moment.
+
+    Attributes:
+        member_id: Random, made by this client for its whole life (KIP-1082).
+        assigned: The partitions that the member has by its own account.
+        coordinator_known: Whether the group's coordinator was found and is not in doubt.
+        heartbeat_interval_ms: What the coordinator asks for, in milliseconds.
+        heartbeats_sent: How many were sent since ``start``.
+        heartbeats_answered: How many of them were answered.
+        consecutive_fences: How often the member was fenced since it was last stable.
+    """
 
     member_id: str
     member_epoch: int

@@ -36,9 +36,14 @@ class Watched(Inquiry[K, V]):
         return view_of(engine.group_driver, engine.clock.now_ms(), engine.errors.fatal)
 
     def health(self) -> ConsumerHealth:
-        """How the consumer is now: facts, and ``live``, ``ready`` and ``problems`` for probes. Also
-        of one that has failed, was not started (live, not ready) or was stopped. May be called in
-        any thread. Raises nothing."""
+        """Get the consumer's health: facts, and ``live``, ``ready`` and ``problems`` for probes.
+
+        Works in every state: not started (live, not ready), failed and stopped, too. May be called in any
+        thread. Raises nothing.
+
+        Returns:
+            A frozen snapshot.
+        """
         engine = self._engine
         if engine is None:
             phase = Lifecycle.CLOSED if self._runtime.was_stopped else Lifecycle.NOT_STARTED
@@ -48,24 +53,42 @@ class Watched(Inquiry[K, V]):
         return health_of(engine)
 
     def events(self, *, size: int = 1_000, heartbeats: bool = False) -> EventStream:
-        """What happens to the membership from now on, to be iterated over with ``async for``:
-        ``MembershipEvent``s of ``kip848_client.observe.core.watching``, each with its time and
-        member epoch.
+        """Follow what happens to the membership from now on; iterate with ``async for``.
 
-        It ends when the consumer is stopped. Legal before ``start``, so that nothing is missed.
-        Each stream has a queue of ``size`` events: whoever reads too slowly loses the oldest ones,
-        and gets an ``EventsMissed`` that says how many. Nothing waits for a reader. With
-        ``heartbeats`` there is an event for each heartbeat as well, with its latency.
+        Call it before ``start`` to miss nothing. The stream ends when the consumer is stopped. Each stream
+        has its own queue; a slow reader never delays the consumer.
+
+        Args:
+            size: How many events the queue holds. When it is full the oldest are dropped, and the
+                reader gets an ``EventsMissed`` with their number.
+            heartbeats: Add an event for each heartbeat, with its latency.
+
+        Returns:
+            The stream. Its events are the ``MembershipEvent`` classes of ``kip848_client.observe``,
+            each with its time and the member epoch.
+
+        Raises:
+            ConfigError: ``size`` is not a positive integer.
         """
         return self._events.stream(checked_count(size, "size"), heartbeats=heartbeats)
 
     async def client_instance_id(self, timeout_ms: int | None = None) -> str:
-        """What brokers call this consumer where they tell of the metrics that it pushes (KIP-714),
-        as their logs show it. Waits for it, at most ``timeout_ms`` (default:
-        ``default_api_timeout_ms``).
+        """Get the id under which brokers report the metrics that this client pushes (KIP-714).
 
-        Raises ``LocalProtocolError`` for a consumer that pushes none (it takes ``metrics`` and the
-        extra ``telemetry``), ``UnsupportedVersion`` where brokers take none, ``RequestTimedOut``.
+        Waits until a broker has assigned it (Kafka's GetTelemetrySubscriptions, Kafka 3.7). It is the
+        text that brokers' logs show.
+
+        Args:
+            timeout_ms: How long to wait, in milliseconds. Default: ``default_api_timeout_ms``.
+
+        Returns:
+            The id as URL-safe Base64 without padding.
+
+        Raises:
+            LocalProtocolError: This consumer pushes no metrics. That takes the setting ``metrics`` and
+                the extra ``telemetry``.
+            UnsupportedVersion: The brokers take no metrics.
+            RequestTimedOut: No broker has answered in time.
         """
         limit_ms: float = self._config.default_api_timeout_ms
         if timeout_ms is not None:
@@ -73,17 +96,37 @@ class Watched(Inquiry[K, V]):
         return await self._run().observers.telemetry.instance_id(int(limit_ms))
 
     async def wait_stable(self, timeout_ms: int | None = None) -> frozenset[TopicPartition]:
-        """Wait until the group has nothing more for us to do (state STABLE); returns the
-        assignment, which may be empty: there may be more members than partitions, and a coordinator
-        may answer a join before it has computed anything. Without a membership it returns at once.
+        """Wait until the group has nothing more for this member to do (state STABLE).
 
-        Raises ``TimeoutError`` after ``timeout_ms`` (``None``: never), after which waiting again is
-        fine. It does not count as asking for records.
+        The assignment may be empty then: there may be more members than partitions, or the coordinator
+        has answered the join before it computed an assignment. Does not count as asking for records.
+        Without a membership it returns at once.
+
+        Args:
+            timeout_ms: How long to wait, in milliseconds; ``None``: without limit.
+
+        Returns:
+            The assigned partitions.
+
+        Raises:
+            TimeoutError: The time is over. You may wait again.
+            Kip848Error: The error that ended the consumer; ``ConsumerClosed`` after ``stop``.
         """
         return await self._until_stable(timeout_ms, with_partitions=False)
 
     async def wait_assigned(self, timeout_ms: int | None = None) -> frozenset[TopicPartition]:
-        """As ``wait_stable``, but until there is at least one partition."""
+        """Wait as ``wait_stable``, and until at least one partition is assigned.
+
+        Args:
+            timeout_ms: How long to wait, in milliseconds; ``None``: without limit.
+
+        Returns:
+            The assigned partitions.
+
+        Raises:
+            TimeoutError: The time is over. You may wait again.
+            Kip848Error: The error that ended the consumer; ``ConsumerClosed`` after ``stop``.
+        """
         return await self._until_stable(timeout_ms, with_partitions=True)
 
     async def _until_stable(

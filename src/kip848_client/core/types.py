@@ -50,19 +50,30 @@ STATIC_LEAVE_EPOCH: Final = -2
 
 
 class TopicPartition(NamedTuple):
-    """(topic name, partition): what a user names. Equal and hash-equal to a plain 2-tuple,
-    and therefore to ``aiokafka.TopicPartition``."""
+    """A topic and a partition of it: what a user names.
+
+    Equal and hash-equal to a plain tuple of two, and therefore to ``aiokafka.TopicPartition``.
+
+    Attributes:
+        topic: Name of the topic.
+        partition: Number of the partition, from 0.
+    """
 
     topic: str
     partition: int
 
 
 class GroupMetadata(NamedTuple):
-    """Identifies a member of a group, for a transactional producer's
-    ``send_offsets_to_transaction`` and for client-side assignors.
+    """Identifies a member of a group (KIP-447).
 
-    This is a snapshot. Get a new one for each transaction, because the epoch changes. Outside of a
-    group the epoch is -1 and the member id is empty.
+    For a transactional producer's ``send_offsets_to_transaction`` and for client-side assignors. This
+    is a snapshot. Get a new one for each transaction, because the epoch changes.
+
+    Attributes:
+        group_id: Name of the group.
+        member_epoch: The member's epoch; -1 outside of a group.
+        member_id: The member's id; empty outside of a group.
+        group_instance_id: Id of a static member (KIP-345), else ``None``.
     """
 
     group_id: str

@@ -27,9 +27,17 @@ _OF_HEARTBEATS: Final = (HeartbeatAnswered, HeartbeatLost, HeartbeatRefused)
 
 
 class EventStream:
-    """The events of a consumer from now on: ``async for event in stream``. It ends when the
-    consumer is stopped, or with ``close`` (``aclose``). Raises ``LocalProtocolError`` in another
-    event loop than the consumer's."""
+    """The events of a consumer from now on: ``async for event in stream``.
+
+    ``Consumer.events`` makes it. It ends when the consumer is stopped, or with ``close``. What is in
+    the queue is still read after that. Reading in another event loop than the consumer's raises
+    ``LocalProtocolError``.
+
+    Args:
+        size: How many events wait for the reader; the oldest are dropped when there are more.
+        check_loop: Raises where the stream must not be read.
+        heartbeats: Keep events of heartbeats, too.
+    """
 
     def __init__(
         self, size: int, check_loop: Callable[[], None], *, heartbeats: bool = False
@@ -67,7 +75,11 @@ class EventStream:
         return self._heartbeats and not self._closed
 
     def put(self, event: MembershipEvent) -> None:
-        """Keep an event; the oldest one goes where there is no room."""
+        """Keep an event; the oldest is dropped when the queue is full. Raises nothing.
+
+        Args:
+            event: What happened.
+        """
         if self._closed or (isinstance(event, _OF_HEARTBEATS) and not self._heartbeats):
             return
         self._missed += len(self._events) == self._events.maxlen
@@ -75,12 +87,13 @@ class EventStream:
         self._wake()
 
     def close(self) -> None:
-        """What came before is still read; nothing comes after."""
+        """End the stream: what came before is still read, and nothing comes after. Raises nothing.
+        """
         self._closed = True
         self._wake()
 
     async def aclose(self) -> None:
-        """As ``close``; for ``contextlib.aclosing``, and by the name of asynchronous generators."""
+        """End the stream as ``close`` does, for ``contextlib.aclosing``. Raises nothing."""
         self.close()
 
     def _check_reader(self) -> None:
