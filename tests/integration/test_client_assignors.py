@@ -375,9 +375,9 @@ async def test_a_hundred_consumers_share_a_thousand_partitions() -> None:
         await group.join(broken)
         await group.shared(1_000)
         await asyncio.gather(*(group.join(ByCapacity(1)) for _ in range(98)))
-        await broker.wait_for(lambda: _is_shared(group, 1_000, 1), timeout_s=60)
+        await broker.wait_for(lambda: _is_shared(group, 1_000, 1), timeout_s=120)
         await group.join(ByCapacity(1))
-        await broker.wait_for(lambda: _is_shared(group, 1_000, 0), timeout_s=60)
+        await broker.wait_for(lambda: _is_shared(group, 1_000, 0), timeout_s=120)
         assert broken.computed >= 2  # who computed last is asked first
 
 
@@ -418,16 +418,16 @@ async def test_few_partitions_move_when_forty_are_upgraded_one_by_one() -> None:
     async with MockBroker(topics={"t": 400}, config=quick) as broker, Group(broker) as group:
         for _ in range(4):  # all at once keep the event loop from answering the first
             await asyncio.gather(*(group.join(Kept(1, order), **settings) for _ in range(10)))
-        await broker.wait_for(lambda: _is_shared(group, 400, 0), timeout_s=60)
+        await broker.wait_for(lambda: _is_shared(group, 400, 0), timeout_s=120)
         for trouble in ("", "", "raises", "slow"):  # then two can read the newer metadata
             computes = order[-1]  # who computed last is asked first
             computes.trouble = trouble
             before = _owners(group)
             await group.consumers.pop(0).stop()
-            await broker.wait_for(lambda: _is_shared(group, 400, 1), timeout_s=60)
+            await broker.wait_for(lambda: _is_shared(group, 400, 1), timeout_s=120)
             left = _owners(group)
             await group.join(Kept(2, order), **settings)
-            await broker.wait_for(lambda: _is_shared(group, 400, 0), timeout_s=60)
+            await broker.wait_for(lambda: _is_shared(group, 400, 0), timeout_s=120)
             for old, new in ((before, left), (left, _owners(group))):
                 moved = sum(old[tp] is not who for tp, who in new.items())
                 assert moved <= 10 * 1.1
