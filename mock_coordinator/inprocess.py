@@ -93,7 +93,11 @@ class InProcessConnection:
     # -- what the driver calls ---------------------------------------------------------------------
 
     def replied(self, reply: Reply | NoReply) -> None:
-        """A request was served."""
+        """Called by the driver when a request was answered. Raises nothing.
+
+        Args:
+            reply: The response, or its absence (acks=0).
+        """
         if reply.correlation not in self._expected:
             return  # its request was given up
         self._replies[reply.correlation] = reply
@@ -102,11 +106,20 @@ class InProcessConnection:
             waiting.set()
 
     def torn(self, torn: TornReply) -> None:
-        """A part of a response does not count."""
+        """Called by the driver when a fault sends a part of a response, which does not count.
+        Raises nothing.
+
+        Args:
+            torn: The part.
+        """
         self.closed(f"{torn.after_bytes} bytes into a response")
 
     def closed(self, why: str) -> None:
-        """The broker closed this connection."""
+        """Called by the driver when the broker closes this connection. Raises nothing.
+
+        Args:
+            why: The reason, for the errors of later requests.
+        """
         self._why_closed = why
         for waiting in self._waiting.values():
             waiting.set()
@@ -114,7 +127,7 @@ class InProcessConnection:
     # -- what the user calls -----------------------------------------------------------------------
 
     def close(self) -> None:
-        """Close the connection. Requests in flight fail."""
+        """Close the connection. Requests in flight fail. Raises nothing."""
         if self._why_closed is None:
             self.closed("closed by the client")
             self._driver.disconnect(self._number)
@@ -151,6 +164,9 @@ class InProcessConnection:
         Args:
             request: The request.
             version: The API version. Default: the highest one that both sides have.
+
+        Returns:
+            The response; ``None`` for a produce request with acks=0.
 
         Raises:
             TransportError: If there is no response yet; a later one is dropped. Or as ``request``.

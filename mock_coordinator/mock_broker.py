@@ -177,7 +177,7 @@ class MockBroker:
             self.check_ownership()
 
     def close(self) -> None:
-        """Release the data folder and a virtual clock.
+        """Release the data folder and a virtual clock. Raises nothing.
 
         Leaving the ``async with`` block does this. A broker with a data folder must not be used
         afterwards, but its groups, records and requests can still be read.
@@ -257,13 +257,16 @@ class MockBroker:
         through_bytes: bool = True,
         principal: str = ANONYMOUS,
     ) -> InProcessConnection:
-        """Open an in-process connection.
+        """Open an in-process connection. Raises nothing.
 
         Args:
             client_id: The client id in request headers.
             host: The client's address, as the broker sees it.
             through_bytes: Whether requests and responses are encoded and decoded, as on a socket.
             principal: The authenticated principal, for the authorizer.
+
+        Returns:
+            The connection. Close it, or use it in a ``with`` block.
         """
         return InProcessConnection(
             self._driver,
@@ -291,6 +294,9 @@ class MockBroker:
             config: Topic settings by Kafka's names.
             replication_factor: Replicas per partition. Default: 3, or the number of brokers if that
                 is less.
+
+        Returns:
+            The topic, with its id.
 
         Raises:
             BrokerError: If Kafka would reject the topic.
@@ -320,7 +326,15 @@ class MockBroker:
         return self.core.broker.catalog.topics[name]
 
     def add_partitions(self, name: str, total: int) -> None:
-        """Raise a topic's partition count to ``total``. Raises ``BrokerError``."""
+        """Add partitions to a topic.
+
+        Args:
+            name: The topic's name.
+            total: The new number of partitions.
+
+        Raises:
+            BrokerError: If the topic does not exist, or ``total`` is not an increase.
+        """
         asked = CreatePartitionsRequestCreatePartitionsTopic(
             name=name, count=total, assignments=None
         )
@@ -329,7 +343,14 @@ class MockBroker:
         _raise_for(result.error_code, result.error_message, "CreatePartitions")
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic with its records. Raises ``BrokerError``."""
+        """Delete a topic with its records.
+
+        Args:
+            name: The topic's name.
+
+        Raises:
+            BrokerError: If the topic does not exist.
+        """
         asked = DeleteTopicsRequestDeleteTopicState(name=name)
         request = DeleteTopicsRequest(topics=(asked,), timeout_ms=_ADMIN_TIMEOUT_MS)
         result = self._ask().ask(request).responses[0]
@@ -375,8 +396,15 @@ class MockBroker:
         return offset
 
     def advance(self, by_ms: int) -> None:
-        """Advance a virtual clock by ``by_ms`` milliseconds, firing timers on the way. Raises
-        ``ConfigError`` for a real clock."""
+        """Advance a virtual clock, firing timers on the way.
+
+        Args:
+            by_ms: Milliseconds.
+
+        Raises:
+            ConfigError: If the broker has a real clock.
+            ValueError, RuntimeError: As ``VirtualClock.advance``.
+        """
         if not isinstance(self._clock, VirtualClock):
             raise ConfigError("advance() needs a broker with clock=VirtualClock()")
         self._clock.advance(by_ms)
@@ -393,7 +421,11 @@ class MockBroker:
         self.core.groups.load_ms = value
 
     def restart(self) -> None:
-        """Crash and restart. Topics, records and groups are kept; all connections are closed."""
+        """Crash and restart. Topics, records and groups are kept; all connections are closed.
+
+        Raises:
+            OSError: If a data folder cannot be written.
+        """
         if self._local is not None:
             self._local.close()
         self._local = None
@@ -426,16 +458,25 @@ class MockBroker:
     # -- looking -----------------------------------------------------------------------------------
 
     def snapshot(self, group_id: str) -> GroupSnapshot | None:
-        """The current state of a group: epochs, members, assignments, offsets. ``None`` if it does
-        not exist."""
+        """The current state of a group. Raises nothing.
+
+        Args:
+            group_id: The group's id.
+
+        Returns:
+            Epochs, members, assignments and offsets; ``None`` if the group does not exist.
+        """
         return self.core.groups.snapshot(group_id)
 
     def metrics(self) -> tuple[CoordinatorMetric, ...]:
-        """The metrics of the group coordinators, with the names of Kafka's
-        ``group-coordinator-metrics``: groups by type and state, rebalances, committed offsets,
-        partitions and their load times.
+        """The metrics of the group coordinators. Raises nothing.
 
         ``event-queue-size`` is the number of requests that faults hold back.
+
+        Returns:
+            Metrics with the names of Kafka's ``group-coordinator-metrics``: groups by type and
+                state, rebalances, committed offsets, partitions and their load times. Sorted by
+                name.
         """
         now_ms = self._driver.now_ms()
         queue = CoordinatorMetric("event-queue-size", {}, self._driver.faults.held_requests)
@@ -443,8 +484,18 @@ class MockBroker:
         return tuple(sorted(found, key=lambda each: each.name))
 
     def metric(self, name: str, **tags: str) -> float:
-        """The sum of the metrics with a name and tags: ``broker.metric("consumer-group-count",
-        state="stable")``. Raises ``KeyError`` for an unknown name."""
+        """One of ``metrics``: ``broker.metric("consumer-group-count", state="stable")``.
+
+        Args:
+            name: The metric's name.
+            **tags: Tags that it must have.
+
+        Returns:
+            The sum of the metrics with this name and these tags.
+
+        Raises:
+            KeyError: For an unknown name.
+        """
         named = [each for each in self.metrics() if each.name == name]
         if not named:
             raise KeyError(name)
@@ -457,9 +508,12 @@ class MockBroker:
             topic: The topic's name.
             partition: One partition; ``None`` for all, in order of their numbers.
 
+        Returns:
+            The records, oldest first, including those of aborted transactions.
+
         Raises:
             KeyError: For an unknown topic or partition.
-            WireError: For a batch that cannot be decompressed here.
+            WireError: For a batch that unpacks to more than 64 MB.
         """
         found = self.core.broker.catalog.topics[topic]
         wanted = range(found.partitions) if partition is None else (partition,)
@@ -472,8 +526,14 @@ class MockBroker:
         return result
 
     def requests(self, api: str | None = None) -> list[LoggedRequest]:
-        """The newest requests of all clients, oldest first. ``api``: only those of this API, by
-        Kafka's name."""
+        """The newest requests of all clients. Raises nothing.
+
+        Args:
+            api: Only those of this API, by Kafka's name.
+
+        Returns:
+            The requests, oldest first; at most ``log_size``.
+        """
         log = self._driver.requests
         return [entry for entry in log if api is None or entry.api == api]
 

@@ -100,6 +100,9 @@ class MockCluster(MockBroker):
             principal: The authenticated principal, for the authorizer.
             node_id: The broker. ``None``: each request goes to the broker that it needs.
 
+        Returns:
+            The connection. Close it, or use it in a ``with`` block.
+
         Raises:
             ConfigError: If the broker does not exist or is down.
         """
@@ -115,7 +118,14 @@ class MockCluster(MockBroker):
         )
 
     def leader_of(self, topic: str, partition: int = 0) -> int | None:
-        """The id of the broker that leads a partition; ``None`` without a leader.
+        """The leader of a partition.
+
+        Args:
+            topic: The topic's name.
+            partition: The partition's number.
+
+        Returns:
+            The broker's id; ``None`` if there is no leader.
 
         Raises:
             KeyError: For an unknown topic.
@@ -125,12 +135,26 @@ class MockCluster(MockBroker):
         return self.core.broker.partition_state(found, partition).leader
 
     def coordinator_of(self, group_id: str) -> int | None:
-        """The id of the broker that coordinates a group; ``None`` without a coordinator."""
+        """The coordinator of a group, which need not exist. Raises nothing.
+
+        Args:
+            group_id: The group's id.
+
+        Returns:
+            The broker's id; ``None`` if there is no coordinator.
+        """
         self._have_offsets_topic()
         return self.core.broker.coordinator_node(self.core.groups.partition_of(group_id))
 
     def transaction_coordinator_of(self, transactional_id: str) -> int | None:
-        """The id of the broker that coordinates a transactional id; ``None`` if there is none."""
+        """The coordinator of a transactional id, which need not exist. Raises nothing.
+
+        Args:
+            transactional_id: The transactional id.
+
+        Returns:
+            The broker's id; ``None`` if there is no coordinator.
+        """
         self._have_transactions_topic()
         broker = self.core.broker
         partition = broker.disk.transactions.partition_of(transactional_id)
@@ -142,6 +166,11 @@ class MockCluster(MockBroker):
         """Make a broker the leader of a partition, with the next leader epoch.
 
         A broker without a replica replaces the old leader in the list of replicas.
+
+        Args:
+            topic: The topic's name.
+            partition: The partition's number.
+            node_id: The new leader.
 
         Raises:
             KeyError: For an unknown topic.
@@ -156,13 +185,29 @@ class MockCluster(MockBroker):
 
     def move_coordinator(self, group_id: str, node_id: int) -> None:
         """Make a broker the coordinator of a group, and of all groups in the same partition of
-        ``__consumer_offsets``. Raises ``ConfigError`` as ``move_leader``."""
+        ``__consumer_offsets``.
+
+        Args:
+            group_id: The group's id.
+            node_id: The new coordinator.
+
+        Raises:
+            ConfigError: If the broker does not exist or is down.
+        """
         self._have_offsets_topic()
         self.move_leader(OFFSETS_TOPIC, self.core.groups.partition_of(group_id), node_id)
 
     def move_transaction_coordinator(self, transactional_id: str, node_id: int) -> None:
         """Make a broker the coordinator of a transactional id, and of all ids in the same partition
-        of ``__transaction_state``. Raises ``ConfigError`` as ``move_leader``."""
+        of ``__transaction_state``.
+
+        Args:
+            transactional_id: The transactional id.
+            node_id: The new coordinator.
+
+        Raises:
+            ConfigError: If the broker does not exist or is down.
+        """
         self._have_transactions_topic()
         partition = self.core.broker.disk.transactions.partition_of(transactional_id)
         self.move_leader(TRANSACTIONS_TOPIC, partition, node_id)
@@ -170,7 +215,13 @@ class MockCluster(MockBroker):
     async def stop_broker(self, node_id: int) -> None:
         """Shut a broker down cleanly: its leaderships move, then its connections are closed.
 
-        Does nothing if the broker is down. Raises ``ConfigError`` for an unknown broker.
+        Does nothing if the broker is down.
+
+        Args:
+            node_id: The broker.
+
+        Raises:
+            ConfigError: For an unknown broker.
         """
         await self._down(node_id, 0, "the broker was shut down")
 
@@ -195,6 +246,9 @@ class MockCluster(MockBroker):
 
         Leaderships do not move back to it, except for partitions without a leader. Does nothing if
         the broker runs.
+
+        Args:
+            node_id: The broker.
 
         Raises:
             ConfigError: For an unknown broker.

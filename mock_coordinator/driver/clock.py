@@ -16,7 +16,12 @@ Clock = Callable[[], int]
 
 
 def wall_clock() -> Clock:
-    """A clock that starts at the current real time and then follows the monotonic clock."""
+    """A clock that starts at the current real time and then follows the monotonic clock. Raises
+    nothing.
+
+    Returns:
+        The clock.
+    """
     offset_ms = time.time_ns() // 1_000_000 - time.monotonic_ns() // 1_000_000
 
     def now_ms() -> int:
@@ -61,15 +66,33 @@ class VirtualClock:
         return self._now_ms
 
     def attach(self, deadline_ms: Callable[[], int | None], fire: Callable[[], None]) -> None:
-        """Call ``fire`` whenever the time returned by ``deadline_ms`` has come."""
+        """Have something called while the clock moves. Raises nothing.
+
+        Args:
+            deadline_ms: Returns when the next call is due, in milliseconds since 1970; ``None`` for
+                never.
+            fire: Called at that time.
+        """
         self._drivers.append((deadline_ms, fire))
 
     def detach(self, fire: Callable[[], None]) -> None:
-        """Stop calling ``fire``. Harmless if it is not attached."""
+        """Undo ``attach``. Harmless if it is not attached. Raises nothing.
+
+        Args:
+            fire: As given to ``attach``.
+        """
         self._drivers = [each for each in self._drivers if each[1] != fire]
 
     def call_later(self, after_ms: int, function: Callable[[], None]) -> Alarm:
-        """Call a function once, ``after_ms`` milliseconds from now."""
+        """Call a function once. Raises nothing.
+
+        Args:
+            after_ms: Milliseconds from now.
+            function: Called without arguments while the clock moves.
+
+        Returns:
+            The pending call; ``cancel`` it if it is not needed any more.
+        """
         alarm = Alarm(self._now_ms + max(after_ms, 0), function, self._alarms)
         self._alarms[alarm] = None
         self._made += 1
@@ -77,7 +100,10 @@ class VirtualClock:
         return alarm
 
     def advance(self, by_ms: int) -> None:
-        """Advance by ``by_ms`` milliseconds, stopping at each deadline on the way.
+        """Advance the clock, stopping at each deadline on the way.
+
+        Args:
+            by_ms: Milliseconds.
 
         Raises:
             ValueError: If ``by_ms`` is negative.

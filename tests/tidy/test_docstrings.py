@@ -50,11 +50,6 @@ BUDGET = {
     "kip848_client.schema_registry": 8,
     "kip848_client.serialization": 8,
     "kip848_client.spark": 62,
-    "mock_coordinator.core": 21,
-    "mock_coordinator.driver": 10,
-    "mock_coordinator.inprocess": 8,
-    "mock_coordinator.mock_broker": 23,
-    "mock_coordinator.mock_cluster": 17,
 }
 """What is missing, by the folder or module where the name is defined. Lower a number when you
 write a docstring; never raise it. A place that is not listed has 0."""

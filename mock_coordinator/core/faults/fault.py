@@ -29,7 +29,7 @@ _API_NAMES = frozenset(api.name for api in APIS.values())
 class Fault:
     """An action that happens to matching requests.
 
-    Args:
+    Attributes:
         action: What happens, for example ``Drop()`` or ``Delay(by_ms=500)``.
         match: Which requests are counted. Default: all.
         nth: The first matching request that is hit, counted from 1.

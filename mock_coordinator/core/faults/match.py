@@ -96,7 +96,7 @@ def _texts(value: Any) -> Iterator[str]:
 class Match:
     """Conditions on a request, all of which must hold. ``None`` matches any request.
 
-    Args:
+    Attributes:
         api: The API, by Kafka's name (``"OffsetCommit"``).
         versions: The lowest and the highest version.
         node_id: The broker that the client is connected to.
@@ -121,8 +121,16 @@ class Match:
     def hits(
         self, received: RequestReceived, topic_names: Callable[[], Mapping[bytes, str]]
     ) -> bool:
-        """Whether a request matches. ``topic_names`` returns names by topic id; it is called only
-        if the answer depends on a topic or partition."""
+        """Check a request. Raises nothing.
+
+        Args:
+            received: The request, with its client and connection.
+            topic_names: Returns names by topic id. Called only if the result depends on a topic or
+                partition.
+
+        Returns:
+            Whether all conditions hold.
+        """
         if self.api is not None and APIS[type(received.request).API_KEY].name != self.api:
             return False
         if self.versions is not None:

@@ -16,7 +16,14 @@ __all__ = ["NewRecord", "encode_batch", "thinned_batch"]
 
 @dataclass(frozen=True, slots=True)
 class NewRecord:
-    """A record to be written. ``timestamp_ms`` since 1970; ``None`` means the broker's time."""
+    """A record to write, for ``MockBroker.produce``.
+
+    Attributes:
+        value: The value; ``None`` for a tombstone.
+        key: The key, or ``None``.
+        timestamp_ms: Milliseconds since 1970. ``None``: the time of writing.
+        headers: Names and values.
+    """
 
     value: bytes | None
     key: bytes | None = None
