@@ -77,8 +77,8 @@ class Consumer(GroupCalls[K, V]):
     - The error that ended the consumer. Call ``stop`` then, and create a new consumer.
 
     A method that sends requests to brokers may also raise ``BrokerError`` when a broker refuses,
-    ``TransportError`` when no broker can be reached, and ``RequestTimedOut`` (a
-    ``TransportError``) after ``default_api_timeout_ms``.
+    ``TransportError`` when no broker can be reached, and ``RequestTimedOut`` (a ``TransportError``)
+    after ``default_api_timeout_ms``.
 
     Args:
         *topics: Names of topics to subscribe to. They need a ``group_id``.
@@ -246,13 +246,13 @@ class Consumer(GroupCalls[K, V]):
         """Finish what was handed out, commit it, leave the group and disconnect.
 
         Hands out nothing from the moment of the call. Waits until each task that holds records asks
-        for more (it gets ``ConsumerClosed``) or returns; then its records are done. So are those of the
-        task that calls ``stop``. With ``enable_auto_commit``, what is done is committed. Records still
-        in work when the time is over are not committed, and are read again.
+        for more (it gets ``ConsumerClosed``) or returns; then its records are done. So are those of
+        the task that calls ``stop``. With ``enable_auto_commit``, what is done is committed.
+        Records still in work when the time is over are not committed, and are read again.
 
         Once begun, it runs to its end even if the caller is cancelled. A second call waits for the
-        first, shortens its time if its own is shorter, and repeats the steps that failed. A call before
-        ``start`` forbids ``start``. Failed requests to brokers are only logged.
+        first, shortens its time if its own is shorter, and repeats the steps that failed. A call
+        before ``start`` forbids ``start``. Failed requests to brokers are only logged.
 
         Args:
             leave: What the coordinator learns (KIP-1092). By default a static member keeps its
@@ -316,15 +316,15 @@ class Consumer(GroupCalls[K, V]):
     ) -> None:
         """Join the group for these topics; replaces the former subscription.
 
-        Takes effect in ``start``, or at once if the consumer runs. Topics and ``pattern`` together mean
-        the union. A topic need not exist yet: it is consumed as soon as it does.
+        Takes effect in ``start``, or at once if the consumer runs. Topics and ``pattern`` together
+        mean the union. A topic need not exist yet: it is consumed as soon as it does.
 
         Args:
             topics: Names of topics.
             pattern: A regular expression in RE2 syntax, as a text or compiled by ``re``. The broker
                 matches it against whole names, now and whenever topics appear or go.
-            listener: Called when partitions come and go. It replaces the former one; ``None`` removes
-                that.
+            listener: Called when partitions come and go. It replaces the former one; ``None``
+                removes that.
 
         Raises:
             ConfigError: There are neither topics nor a pattern, a name or the pattern is not legal,
@@ -360,9 +360,9 @@ class Consumer(GroupCalls[K, V]):
         """Leave the group in the background, or drop the manual assignment.
 
         Hands out nothing from the moment of the call. With ``enable_auto_commit``, what is done is
-        committed first: the records of the calling task, and those that other tasks report as done by
-        asking for more (a member waits for them at most ``default_api_timeout_ms``). Without it, commit
-        before this call. You may subscribe again at once.
+        committed first: the records of the calling task, and those that other tasks report as done
+        by asking for more (a member waits for them at most ``default_api_timeout_ms``). Without it,
+        commit before this call. You may subscribe again at once.
 
         Raises:
             ConsumerClosed: The consumer was stopped. What ended the membership is not raised here.
@@ -375,12 +375,12 @@ class Consumer(GroupCalls[K, V]):
     def assign(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Consume exactly these partitions, without a membership; replaces the former ones.
 
-        With a ``group_id``, positions begin at the group's committed offsets and can be committed, as
-        long as the group has no members.
+        With a ``group_id``, positions begin at the group's committed offsets and can be committed,
+        as long as the group has no members.
 
         Args:
-            partitions: Tuples of topic and partition. A partition that does not exist yet is consumed
-                as soon as it does.
+            partitions: Tuples of topic and partition. A partition that does not exist yet is
+                consumed as soon as it does.
 
         Raises:
             LocalProtocolError: The consumer is subscribed; call ``unsubscribe`` first.
@@ -443,15 +443,16 @@ class Consumer(GroupCalls[K, V]):
         Args:
             *partitions: Take records of these only. Default: all that are assigned.
             timeout_ms: How long to wait if no record is buffered, in milliseconds. 0 does not wait.
-            max_records: At most this many records in all. Default: the setting ``max_poll_records``.
+            max_records: At most this many records in all. Default: the setting
+                ``max_poll_records``.
 
         Returns:
-            A coroutine; awaited, it gives lists of records by partition. It is empty when the time is
-            over, and when the consumer is stopped while the call waits.
+            A coroutine; awaited, it gives lists of records by partition. It is empty when the time
+            is over, and when the consumer is stopped while the call waits.
 
         Raises:
-            Kip848Error: As ``getone``. Records before an unreadable one are returned first; the next
-                call raises ``RecordUnreadable``.
+            Kip848Error: As ``getone``. Records before an unreadable one are returned first; the
+                next call raises ``RecordUnreadable``.
             ConfigError: ``max_records`` is not a positive integer.
         """
         return self._getmany(partitions, timeout_ms, max_records, self._came_back())
@@ -475,13 +476,14 @@ class Consumer(GroupCalls[K, V]):
     ) -> Coroutine[Any, Any, dict[TopicPartition, RecordBatchView[K, V]]]:
         """Get buffered records as columns: as ``getmany``, without one object per record.
 
-        All records of a view count as handed out, and a commit covers them. Deserializers run only when
-        you call the view's ``records()``.
+        All records of a view count as handed out, and a commit covers them. Deserializers run only
+        when you call the view's ``records()``.
 
         Args:
             *partitions: Take records of these only. Default: all that are assigned.
             timeout_ms: How long to wait if no record is buffered, in milliseconds. 0 does not wait.
-            max_records: At most this many records in all. Default: the setting ``max_poll_records``.
+            max_records: At most this many records in all. Default: the setting
+                ``max_poll_records``.
 
         Returns:
             A coroutine; awaited, it gives a ``RecordBatchView`` by partition, which has columns, an
@@ -566,8 +568,8 @@ class Consumer(GroupCalls[K, V]):
     async def seek_to_end(self, *partitions: tuple[str, int]) -> bool:
         """Move the positions behind the last record of the log (Kafka's ListOffsets).
 
-        With ``read_committed`` the end is the last stable offset. A call that raises or is cancelled
-        changes nothing.
+        With ``read_committed`` the end is the last stable offset. A call that raises or is
+        cancelled changes nothing.
 
         Args:
             *partitions: Which ones; default: all that are assigned.
@@ -588,8 +590,8 @@ class Consumer(GroupCalls[K, V]):
     ) -> dict[TopicPartition, int | None]:
         """Move the positions to the group's committed offsets (Kafka's OffsetFetch).
 
-        A partition without a committed offset keeps its position. A call that raises or is cancelled
-        changes nothing.
+        A partition without a committed offset keeps its position. A call that raises or is
+        cancelled changes nothing.
 
         Args:
             *partitions: Which ones; default: all that are assigned.
@@ -685,9 +687,9 @@ class Consumer(GroupCalls[K, V]):
 
         Raises:
             CommitFailed: Some offsets were not stored; it has their partitions and offsets, and the
-                others are stored. Mostly the group has taken a partition since its records were handed
-                out (``max_poll_interval_ms``, a fence, a rebalance). Its new owner reads those records
-                again.
+                others are stored. Mostly the group has taken a partition since its records were
+                handed out (``max_poll_interval_ms``, a fence, a rebalance). Its new owner reads
+                those records again.
             NotAssigned: A partition in ``offsets`` was never ours, or ``offsets`` is ``None`` and
                 nothing is subscribed to or assigned.
             LocalProtocolError: There is no ``group_id``.
@@ -708,7 +710,8 @@ class Consumer(GroupCalls[K, V]):
     ) -> tuple[GroupMetadata, Mapping[TopicPartition, OffsetForTransaction]]:
         """Take what a transactional producer commits for this consumer: one snapshot.
 
-        ``Producer.send_offsets_to_transaction`` calls this; call it yourself only to pass both values on.
+        ``Producer.send_offsets_to_transaction`` calls this; call it yourself only to pass both
+        values on.
 
         Args:
             offsets: As for ``commit``.
@@ -720,8 +723,8 @@ class Consumer(GroupCalls[K, V]):
         Raises:
             CommitFailed: A partition is not ours, or not ours any more. (Brokers check only the
                 member.)
-            LocalProtocolError: There is no ``group_id``, or ``enable_auto_commit`` is on, which would
-                commit outside the transaction.
+            LocalProtocolError: There is no ``group_id``, or ``enable_auto_commit`` is on, which
+                would commit outside the transaction.
         """
         engine = self._run()
         if engine.wishes is None:

@@ -51,9 +51,9 @@ class GroupCalls(Watched[K, V]):
     def enforce_rebalance(self, reason: str | None = None) -> None:
         """Log a warning and do nothing else, as Java's consumer does on this protocol.
 
-        KIP-848 ("Deprecate Enforcing Rebalances") leaves it to the coordinator when to assign. To ask for
-        a new assignment, return another ``reason`` or ``data`` from a client-side assignor's
-        ``metadata()``. Raises nothing.
+        KIP-848 ("Deprecate Enforcing Rebalances") leaves it to the coordinator when to assign. To
+        ask for a new assignment, return another ``reason`` or ``data`` from a client-side
+        assignor's ``metadata()``. Raises nothing.
 
         Args:
             reason: A text for the log.

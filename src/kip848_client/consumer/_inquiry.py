@@ -47,10 +47,11 @@ class Inquiry(Generic[K, V]):
     def assignment(self) -> frozenset[TopicPartition]:
         """Get the partitions that are assigned now.
 
-        A new partition appears in it directly before ``on_partitions_assigned`` is called. A partition
-        that is revoked or lost leaves it when ``on_partitions_revoked`` or ``on_partitions_lost`` has
-        returned, so that the listener can still commit and look at positions; records are not handed out
-        from the step in which its revocation begins. Before ``start`` it has what ``assign`` got.
+        A new partition appears in it directly before ``on_partitions_assigned`` is called. A
+        partition that is revoked or lost leaves it when ``on_partitions_revoked`` or
+        ``on_partitions_lost`` has returned, so that the listener can still commit and look at
+        positions; records are not handed out from the step in which its revocation begins. Before
+        ``start`` it has what ``assign`` got.
 
         Returns:
             The partitions. Raises nothing.
@@ -104,8 +105,8 @@ class Inquiry(Generic[K, V]):
             partitions: Topics and partitions; they need not be assigned to this consumer.
 
         Returns:
-            By partition the offset of the next record to be written. With ``read_committed``: the last
-            stable offset, where the first open transaction begins.
+            By partition the offset of the next record to be written. With ``read_committed``: the
+            last stable offset, where the first open transaction begins.
 
         Raises:
             RequestTimedOut: The leaders gave no answer within ``default_api_timeout_ms``.
@@ -143,8 +144,8 @@ class Inquiry(Generic[K, V]):
             partition: Topic and partition.
 
         Returns:
-            The offset behind the last record that all in-sync replicas have; ``None`` before the first
-            fetch.
+            The offset behind the last record that all in-sync replicas have; ``None`` before the
+            first fetch.
 
         Raises:
             NotAssigned: The partition is not assigned to this consumer.
@@ -158,8 +159,8 @@ class Inquiry(Generic[K, V]):
             partition: Topic and partition.
 
         Returns:
-            Where the first open transaction begins, or the high watermark if there is none; ``None``
-            before the first fetch.
+            Where the first open transaction begins, or the high watermark if there is none;
+            ``None`` before the first fetch.
 
         Raises:
             NotAssigned: The partition is not assigned to this consumer.
@@ -169,8 +170,8 @@ class Inquiry(Generic[K, V]):
     def lag(self) -> dict[TopicPartition, int | None]:
         """Get how far the position is behind the end of each assigned partition, without a request.
 
-        The end is that of the last fetch: the high watermark, or with ``read_committed`` the last stable
-        offset. A paused partition is not fetched, so its lag is as old as the pause.
+        The end is that of the last fetch: the high watermark, or with ``read_committed`` the last
+        stable offset. A paused partition is not fetched, so its lag is as old as the pause.
 
         Returns:
             A number of offsets by partition, ``None`` where it is not known yet.
@@ -219,8 +220,8 @@ class Inquiry(Generic[K, V]):
             topic: The name.
 
         Returns:
-            The numbers of its partitions; ``None`` when they are not known: it is not consumed, does
-            not exist, or was not looked up yet.
+            The numbers of its partitions; ``None`` when they are not known: it is not consumed,
+            does not exist, or was not looked up yet.
 
         Raises:
             ConfigError: The name is not legal.

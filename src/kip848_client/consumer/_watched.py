@@ -38,8 +38,8 @@ class Watched(Inquiry[K, V]):
     def health(self) -> ConsumerHealth:
         """Get the consumer's health: facts, and ``live``, ``ready`` and ``problems`` for probes.
 
-        Works in every state: not started (live, not ready), failed and stopped, too. May be called in any
-        thread. Raises nothing.
+        Works in every state: not started (live, not ready), failed and stopped, too. May be called
+        in any thread. Raises nothing.
 
         Returns:
             A frozen snapshot.
@@ -55,8 +55,8 @@ class Watched(Inquiry[K, V]):
     def events(self, *, size: int = 1_000, heartbeats: bool = False) -> EventStream:
         """Follow what happens to the membership from now on; iterate with ``async for``.
 
-        Call it before ``start`` to miss nothing. The stream ends when the consumer is stopped. Each stream
-        has its own queue; a slow reader never delays the consumer.
+        Call it before ``start`` to miss nothing. The stream ends when the consumer is stopped. Each
+        stream has its own queue; a slow reader never delays the consumer.
 
         Args:
             size: How many events the queue holds. When it is full the oldest are dropped, and the
@@ -75,8 +75,8 @@ class Watched(Inquiry[K, V]):
     async def client_instance_id(self, timeout_ms: int | None = None) -> str:
         """Get the id under which brokers report the metrics that this client pushes (KIP-714).
 
-        Waits until a broker has assigned it (Kafka's GetTelemetrySubscriptions, Kafka 3.7). It is the
-        text that brokers' logs show.
+        Waits until a broker has assigned it (Kafka's GetTelemetrySubscriptions, Kafka 3.7). It is
+        the text that brokers' logs show.
 
         Args:
             timeout_ms: How long to wait, in milliseconds. Default: ``default_api_timeout_ms``.
@@ -85,8 +85,8 @@ class Watched(Inquiry[K, V]):
             The id as URL-safe Base64 without padding.
 
         Raises:
-            LocalProtocolError: This consumer pushes no metrics. That takes the setting ``metrics`` and
-                the extra ``telemetry``.
+            LocalProtocolError: This consumer pushes no metrics. That takes the setting ``metrics``
+                and the extra ``telemetry``.
             UnsupportedVersion: The brokers take no metrics.
             RequestTimedOut: No broker has answered in time.
         """
@@ -98,9 +98,9 @@ class Watched(Inquiry[K, V]):
     async def wait_stable(self, timeout_ms: int | None = None) -> frozenset[TopicPartition]:
         """Wait until the group has nothing more for this member to do (state STABLE).
 
-        The assignment may be empty then: there may be more members than partitions, or the coordinator
-        has answered the join before it computed an assignment. Does not count as asking for records.
-        Without a membership it returns at once.
+        The assignment may be empty then: there may be more members than partitions, or the
+        coordinator has answered the join before it computed an assignment. Does not count as asking
+        for records. Without a membership it returns at once.
 
         Args:
             timeout_ms: How long to wait, in milliseconds; ``None``: without limit.

@@ -66,8 +66,8 @@ class TopicPartition(NamedTuple):
 class GroupMetadata(NamedTuple):
     """Identifies a member of a group (KIP-447).
 
-    For a transactional producer's ``send_offsets_to_transaction`` and for client-side assignors. This
-    is a snapshot. Get a new one for each transaction, because the epoch changes.
+    For a transactional producer's ``send_offsets_to_transaction`` and for client-side assignors.
+    This is a snapshot. Get a new one for each transaction, because the epoch changes.
 
     Attributes:
         group_id: Name of the group.

@@ -29,8 +29,8 @@ _OF_HEARTBEATS: Final = (HeartbeatAnswered, HeartbeatLost, HeartbeatRefused)
 class EventStream:
     """The events of a consumer from now on: ``async for event in stream``.
 
-    ``Consumer.events`` makes it. It ends when the consumer is stopped, or with ``close``. What is in
-    the queue is still read after that. Reading in another event loop than the consumer's raises
+    ``Consumer.events`` makes it. It ends when the consumer is stopped, or with ``close``. What is
+    in the queue is still read after that. Reading in another event loop than the consumer's raises
     ``LocalProtocolError``.
 
     Args:
@@ -87,8 +87,7 @@ class EventStream:
         self._wake()
 
     def close(self) -> None:
-        """End the stream: what came before is still read, and nothing comes after. Raises nothing.
-        """
+        """End the stream: what came before is still read, and nothing comes after. Raises nothing."""
         self._closed = True
         self._wake()
 
