@@ -210,7 +210,7 @@ class Consumer(GroupCalls[K, V]):
     # -- life ------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Connect, and begin to join the group or to fetch the partitions assigned by hand.
+        """Connect, and begin to join the group or to fetch assigned partitions.
 
         Does not wait for the group. Partitions arrive while you ask for records; ``wait_assigned``
         waits for them. If it raises, everything it had opened is closed: create a new consumer.
@@ -373,7 +373,9 @@ class Consumer(GroupCalls[K, V]):
         self._topics, self._pattern, self._manual = frozenset(), None, None
 
     def assign(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Consume exactly these partitions, without a membership; replaces the former ones.
+        """Consume exactly these partitions, without a membership.
+
+        They replace those of an earlier call.
 
         With a ``group_id``, positions begin at the group's committed offsets and can be committed,
         as long as the group has no members.

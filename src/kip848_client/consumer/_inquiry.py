@@ -168,7 +168,7 @@ class Inquiry(Generic[K, V]):
         return self._look().core.last_stable_offset(self._assigned(partition))
 
     def lag(self) -> dict[TopicPartition, int | None]:
-        """Get how far the position is behind the end of each assigned partition, without a request.
+        """Get how far each assigned partition is behind its end, without a request.
 
         The end is that of the last fetch: the high watermark, or with ``read_committed`` the last
         stable offset. A paused partition is not fetched, so its lag is as old as the pause.

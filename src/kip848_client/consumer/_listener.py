@@ -26,7 +26,9 @@ __all__ = ["RebalanceListener", "call_listener", "checked_listener", "listener_m
 
 
 class RebalanceListener(Protocol):
-    """Gets the partitions that come and go; methods may be coroutines. Pass it to ``subscribe``.
+    """Gets the partitions that come and go; methods may be coroutines.
+
+    Pass it to ``Consumer.subscribe``.
 
     The optional method ``on_partitions_lost(lost)`` is called instead of ``on_partitions_revoked``
     for partitions that another member may own already. Without it, ``on_partitions_revoked`` is

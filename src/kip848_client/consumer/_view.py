@@ -27,7 +27,7 @@ class MemberView:
         heartbeat_interval_ms: What the coordinator asks for, in milliseconds.
         heartbeats_sent: How many were sent since ``start``.
         heartbeats_answered: How many of them were answered.
-        consecutive_fences: How often the member was fenced since it was last stable.
+        consecutive_fences: How often the member was fenced since its last accepted heartbeat.
     """
 
     member_id: str

@@ -36,7 +36,7 @@ class Watched(Inquiry[K, V]):
         return view_of(engine.group_driver, engine.clock.now_ms(), engine.errors.fatal)
 
     def health(self) -> ConsumerHealth:
-        """Get the consumer's health: facts, and ``live``, ``ready`` and ``problems`` for probes.
+        """Get the health: facts, and ``live``, ``ready``, ``problems`` for probes.
 
         Works in every state: not started (live, not ready), failed and stopped, too. May be called
         in any thread. Raises nothing.
@@ -73,7 +73,7 @@ class Watched(Inquiry[K, V]):
         return self._events.stream(checked_count(size, "size"), heartbeats=heartbeats)
 
     async def client_instance_id(self, timeout_ms: int | None = None) -> str:
-        """Get the id under which brokers report the metrics that this client pushes (KIP-714).
+        """Get the id under which brokers report this client's metrics (KIP-714).
 
         Waits until a broker has assigned it (Kafka's GetTelemetrySubscriptions, Kafka 3.7). It is
         the text that brokers' logs show.

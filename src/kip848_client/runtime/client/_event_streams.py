@@ -87,7 +87,10 @@ class EventStream:
         self._wake()
 
     def close(self) -> None:
-        """End the stream: what came before is still read, and nothing comes after. Raises nothing."""
+        """End the stream.
+
+        What came before is still read, and nothing comes after. Raises nothing.
+        """
         self._closed = True
         self._wake()
 
