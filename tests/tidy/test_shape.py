@@ -7,11 +7,22 @@ import re
 from collections.abc import Collection, Mapping
 
 from kip848_client.cli import COMMANDS
-from tests.tidy.source_tree import ROOT, Module, c_files, imports_of, modules, product_modules
+from tests.tidy.source_tree import (
+    ROOT,
+    Module,
+    c_files,
+    imports_of,
+    modules,
+    modules_imported_by,
+    product_modules,
+)
 
 MODULE_LINES_MAX = 900
 FUNCTION_LINES_MAX = 60
 COLUMNS_MAX = 100
+SHORT_LINES = 40
+SHORT_MODULES = 15
+"""Modules of fewer lines that a single module imports. Lower the number when you fold one."""
 
 OF_USERS = {
     "kip848_client.otel",
@@ -35,6 +46,22 @@ def test_a_module_is_not_too_long() -> None:
             if len(line) > COLUMNS_MAX
         ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_few_short_modules_have_one_importer() -> None:
+    """A reader finds an idea sooner where it is used."""
+    importers: dict[str, set[str]] = {}
+    for module in product_modules():
+        for name, _ in modules_imported_by(module):
+            importers.setdefault(name, set()).add(module.name)
+    short = [
+        f"{module.path}: imported by {', '.join(importers[module.name])} alone"
+        for module in product_modules()
+        if not module.is_package
+        and module.text.count("\n") < SHORT_LINES
+        and len(importers.get(module.name, ())) == 1
+    ]
+    assert len(short) <= SHORT_MODULES, "\n".join(short)
 
 
 def test_a_function_fits_a_screen() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kip848_client.admin._admin import Admin
-from kip848_client.admin._dates import parse_datetime_ms
+from kip848_client.admin._arguments import parse_datetime_ms
 from kip848_client.admin.core._model import (
     GROUP_STATES,
     GROUP_TYPES,

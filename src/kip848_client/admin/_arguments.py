@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final, get_args
 
 from kip848_client.admin.core._model import CommittedOffset, NewTopic
@@ -41,6 +42,7 @@ __all__ = [
     "checked_topic",
     "checked_topic_names",
     "checked_words",
+    "parse_datetime_ms",
 ]
 
 _RESETS: Final = get_args(OffsetReset)
@@ -223,3 +225,21 @@ def _mapping(values: object, says: str) -> Iterable[tuple[object, object]]:
     if not isinstance(values, Mapping):
         raise ConfigError(f"{says}, not {shown(values)}")
     return values.items()
+
+
+def parse_datetime_ms(text: str) -> int:
+    """``2026-01-01T00:00:00.000``, with a zone or in UTC, as milliseconds since 1970.
+
+    Raises ``ConfigError``.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or "T" not in text:
+        raise ConfigError(
+            f"{text!r} is not a date and time such as 2026-01-01T00:00:00.000 (UTC), or with a zone"
+        )
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0, round(moment.timestamp() * 1000))
