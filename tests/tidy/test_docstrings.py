@@ -44,7 +44,6 @@ BUDGET = {
     "kip848_client.observe": 37,
     "kip848_client.otel": 5,
     "kip848_client.processor": 10,
-    "kip848_client.producer": 39,
     "kip848_client.prometheus": 14,
     "kip848_client.records": 14,
     "kip848_client.schema_registry": 8,

@@ -25,7 +25,13 @@ _tuple: Final = tuple.__new__
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record is in the log. Equal to aiokafka's of the same values."""
+    """Where a record is in the log. Equal to aiokafka's of the same values.
+
+    Attributes:
+        topic: Name of the topic.
+        partition: Number of the partition.
+        topic_partition: Both of them.
+    """
 
     topic: str
     partition: int

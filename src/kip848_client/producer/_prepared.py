@@ -30,9 +30,18 @@ class PreparedProducer(Producer[bytes, bytes]):
     """A producer whose transaction others may end."""
 
     async def prepare_transaction(self) -> PreparedTransaction:
-        """Wait until all records of the open transaction are written, stop, and leave the
-        transaction open. Raises ``TransactionAborted`` when something of it was refused or lost,
-        ``LocalProtocolError`` when none is open; ``stop`` then."""
+        """Stop, and leave the open transaction with all its records for another to end.
+
+        Waits until all records are written. Others may end it by what this returns; brokers abort
+        it when ``transaction_timeout_ms`` is over. The producer is stopped after this.
+
+        Returns:
+            What it takes to end the transaction.
+
+        Raises:
+            TransactionAborted: Something of the transaction was refused or lost; call ``stop``.
+            LocalProtocolError: No transaction is open; call ``stop``.
+        """
         engine = self._transactional()
         await self.flush()
         core = engine.core

@@ -57,7 +57,9 @@ _TRANSACTIONAL_STOP_MS: Final = 30_000
 
 
 class Producer(Generic[K, V]):
-    """Sends records, each once and in order, alone or in transactions.
+    """Send records, each once and in order, alone or in transactions (KIP-98).
+
+    ::
 
         async with Producer(bootstrap_servers="localhost:9092") as producer:
             await producer.send_and_wait("orders", b"value", key=b"key")
@@ -67,16 +69,29 @@ class Producer(Generic[K, V]):
                 await txn.send("invoices", b"...")
                 await txn.send_offsets(consumer)
 
-    Settings are Kafka's by aiokafka's names, see ``kip848_client.config.ProducerConfig``; a wrong
-    one raises ``ConfigError``. Serializers make bytes of keys and values; they get ``None``, too,
-    and may be coroutine functions. ``partitioner`` is aiokafka's: it gets the key's bytes, all
-    partitions and those that can be written to. Without one keys are spread as by Kafka's Java
-    producer, and records without a key stay with one partition for a batch.
+    Every method that does something may also raise these errors:
 
-    Beside what a method names it may raise ``ConfigError`` for an argument that cannot be meant,
-    ``LocalProtocolError`` for a call that is not possible now, and the error that ended the
-    producer: ``ProducerFenced`` when another one has taken the transactional id over,
-    ``ProducerFailed`` (``stop`` it then, and make a new one).
+    - ``ConfigError``: an argument has a wrong type or value.
+    - ``LocalProtocolError``: the producer is not started or is stopped, no transaction is open
+      where one must be, or the call comes from another event loop, thread or process.
+    - ``ProducerFenced``: another producer has taken over the transactional id.
+    - ``ProducerFailed``: the producer cannot go on. Call ``stop``, and create a new one.
+
+    Args:
+        key_serializer: Makes the bytes of a key. It gets ``None``, too, and may be a coroutine
+            function. Default: keys are bytes or ``None``.
+        value_serializer: The same for values.
+        partitioner: Chooses the partition of a record that names none. It is called as aiokafka's:
+            with the key's bytes, the numbers of all partitions, and those of the partitions that
+            have a leader (possibly none). Default: a record with a key goes where Kafka's Java
+            producer puts it, and records without a key stay with one partition for a batch
+            (KIP-480).
+        **settings: The fields of ``kip848_client.config.ProducerConfig``, which explains each. They
+            are Kafka's, by aiokafka's names.
+
+    Raises:
+        ConfigError: A setting is unknown or wrong, a function is not callable, or the library of
+            ``compression_type`` is not installed.
     """
 
     @overload
@@ -181,11 +196,22 @@ class Producer(Generic[K, V]):
         return () if self._engine is None else self._engine.producing.problems()
 
     async def client_instance_id(self, timeout_ms: int | None = None) -> str:
-        """What brokers call this producer where they tell of the metrics that it pushes (KIP-714),
-        as their logs show it. Waits for it for ``timeout_ms`` (default: ``max_block_ms``).
+        """Get the id under which brokers report this client's metrics (KIP-714).
 
-        Raises ``LocalProtocolError`` for a producer that pushes none (it takes ``metrics`` and the
-        extra ``telemetry``), ``UnsupportedVersion`` where brokers take none, ``RequestTimedOut``.
+        Waits until a broker has assigned it (Kafka's GetTelemetrySubscriptions). It is the text
+        that brokers' logs show.
+
+        Args:
+            timeout_ms: How long to wait, in milliseconds. Default: ``max_block_ms``.
+
+        Returns:
+            The id as URL-safe Base64 without padding.
+
+        Raises:
+            LocalProtocolError: This producer pushes no metrics. That takes the setting ``metrics``
+                and the extra ``telemetry``.
+            UnsupportedVersion: The brokers take no metrics.
+            RequestTimedOut: No broker has answered in time.
         """
         limit_ms: float = self._config.max_block_ms
         if timeout_ms is not None:
@@ -195,13 +221,18 @@ class Producer(Generic[K, V]):
     # -- life ------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Connect. With a transactional id: become the one producer that has it; another one that
-        has it is fenced, and what it has open aborted.
+        """Connect, and get a producer id (Kafka's InitProducerId).
 
-        Raises ``BootstrapFailed`` when no broker answers, another ``TransportError`` when one does
-        not go on answering, ``CoordinatorUnavailable`` when no producer id can be had within
-        ``max_block_ms``, ``BrokerError`` when our credentials are refused; make a new producer
-        then. ``LocalProtocolError`` for a second ``start``, and after ``stop``.
+        With a ``transactional_id`` it becomes the only producer with that id: an older one is
+        fenced, and its open transaction is aborted. If it raises, everything it had opened is
+        closed: create a new producer.
+
+        Raises:
+            BootstrapFailed: No broker answers.
+            TransportError: A broker stopped answering.
+            CoordinatorUnavailable: No producer id was assigned within ``max_block_ms``.
+            BrokerError: The brokers refuse our credentials or the producer id.
+            LocalProtocolError: ``start`` or ``stop`` was called before, or ``stop`` while it ran.
         """
         self._runtime.begin()
         engine = self._engine = Engine(self._runtime, self._config, self._network, self._receipts)
@@ -212,12 +243,20 @@ class Producer(Generic[K, V]):
         self._bytes_sending = Sending(engine, None, None, None)
 
     async def stop(self, *, timeout_ms: int | None = None) -> None:
-        """Take no more records, send those that wait, abort an open transaction, disconnect.
+        """Send the records that wait, abort an open transaction, and disconnect.
 
-        Takes at most ``timeout_ms`` (default: ``delivery_timeout_ms``; 30 s with a transactional
-        id). What is not acknowledged by then fails with ``DeliveryTimedOut``. Runs to its end even
-        if the caller is cancelled; calling it again waits for the end, and the nearer deadline
-        counts. Before ``start`` it forbids that.
+        Accepts no records from the moment of the call. Records without an acknowledgement at the
+        end of the time fail with ``DeliveryTimedOut``. Once begun, it runs to its end even if the
+        caller is cancelled. A second call waits for the first, and the nearer deadline counts. A
+        call before ``start`` forbids ``start``.
+
+        Args:
+            timeout_ms: The time for all of it, in milliseconds. Default: ``delivery_timeout_ms``;
+                with a ``transactional_id`` at most 30 s.
+
+        Raises:
+            ConfigError: ``timeout_ms`` is not a number.
+            LocalProtocolError: The call comes from another event loop, thread or process.
         """
         limit_ms: float = self._config.deliver_within_ms
         if self._config.transactional_id is not None:
@@ -254,17 +293,36 @@ class Producer(Generic[K, V]):
         timestamp_ms: int | None = None,
         headers: Iterable[tuple[str, bytes | None]] | None = None,
     ) -> Coroutine[Any, Any, asyncio.Future[RecordMetadata]]:
-        """Put a record into a batch; what is awaited is a future of its ``RecordMetadata``.
+        """Put a record into a batch (Kafka's Produce).
 
-        Waits for the topic's metadata and for room in ``buffer_memory``, each for at most
-        ``max_block_ms``. A call that raises or is cancelled has sent nothing. Records are in the
-        order in which calls return: where it matters, await one before the next. With a
-        transactional id a transaction must be open, and the same one until the call returns.
+        Await the call: it waits for the topic's metadata and for room in ``buffer_memory``, each
+        for at most ``max_block_ms``. A call that raises or is cancelled has sent nothing. Records
+        are in the order in which the calls return; where order matters, await one call before the
+        next. With a ``transactional_id`` a transaction must be open, and the same one until the
+        call returns.
 
-        Raises ``RecordTooLarge``, what a serializer raises, ``BrokerError`` or ``RequestTimedOut``
-        for a topic that is not there, ``DeliveryTimedOut`` when there was no room. The future
-        raises ``BrokerError`` when a broker refuses the record, ``DeliveryTimedOut`` after
-        ``delivery_timeout_ms``, ``TransactionAborted`` when its transaction was.
+        Args:
+            topic: Name of the topic.
+            value: What the ``value_serializer`` takes; without one bytes, or ``None`` (a tombstone
+                in compacted topics).
+            key: What the ``key_serializer`` takes; without one bytes, or ``None``.
+            partition: Number of the partition. Default: chosen by the partitioner.
+            timestamp_ms: Milliseconds since 1970. Default: the time of the call.
+            headers: Pairs of a name and bytes (or ``None``).
+
+        Returns:
+            A coroutine; awaited, it gives a future of the record's ``RecordMetadata``. The future
+            raises ``BrokerError`` when a broker refuses the record, ``DeliveryTimedOut`` after
+            ``delivery_timeout_ms``, and ``TransactionAborted`` when its transaction was aborted.
+
+        Raises:
+            RecordTooLarge: The record is larger than ``max_request_size``.
+            DeliveryTimedOut: There was no room within ``max_block_ms``.
+            RequestTimedOut: The topic's metadata was not there within ``max_block_ms``.
+            BrokerError: The brokers refuse the topic.
+            ConfigError: The key, value, headers or partition cannot be sent.
+            LocalProtocolError: No transaction is open, or it ended meanwhile.
+            Exception: Whatever a serializer or the partitioner raises.
         """
         return self._to_send().send(topic, value, key, partition, timestamp_ms, headers)
 
@@ -277,32 +335,79 @@ class Producer(Generic[K, V]):
         timestamp_ms: int | None = None,
         headers: Iterable[tuple[str, bytes | None]] | None = None,
     ) -> RecordMetadata:
-        """Send a record, and return where it is. Raises what ``send`` and its future raise."""
+        """Send a record, and wait for its acknowledgement.
+
+        Args:
+            topic: Name of the topic.
+            value: As for ``send``.
+            key: As for ``send``.
+            partition: Number of the partition. Default: chosen by the partitioner.
+            timestamp_ms: Milliseconds since 1970. Default: the time of the call.
+            headers: Pairs of a name and bytes (or ``None``).
+
+        Returns:
+            Where the record is in the log.
+
+        Raises:
+            Kip848Error: What ``send`` and its future raise.
+        """
         return await (
             await self._to_send().send(topic, value, key, partition, timestamp_ms, headers)
         )
 
     async def flush(self) -> None:
-        """Send what waits, without lingering, and return when all records sent before this call
-        are acknowledged or have failed. It raises for none: their futures do."""
+        """Send what waits, without lingering, and wait for all records sent so far.
+
+        Returns when each is acknowledged or has failed. It does not raise for records that failed:
+        their futures do.
+
+        Raises:
+            ProducerFailed: The producer cannot go on.
+            LocalProtocolError: The producer does not run.
+        """
         await self._run().producing.ask(FlushRequested)
 
     async def partitions_for(self, topic: str) -> frozenset[int]:
-        """The partitions of a topic. Raises ``BrokerError`` or ``RequestTimedOut`` when they
-        cannot be had within ``max_block_ms``."""
+        """Get the partitions of a topic (Kafka's Metadata).
+
+        Args:
+            topic: Name of the topic.
+
+        Returns:
+            Their numbers.
+
+        Raises:
+            RequestTimedOut: The metadata was not there within ``max_block_ms``.
+            BrokerError: The brokers refuse the topic.
+        """
         return frozenset(range(await self.sending().count(topic)))
 
     # -- transactions ----------------------------------------------------------------------------
 
     def transaction(self) -> Transaction[K, V]:
-        """A transaction as a block: ``async with producer.transaction() as txn``. See
-        ``Transaction``."""
+        """Create a transaction as a block: ``async with producer.transaction() as txn``.
+
+        Returns:
+            The block, for one transaction. It begins when the block is entered.
+
+        Raises:
+            ConfigError: The producer has no ``transactional_id``.
+            LocalProtocolError: The producer does not run.
+        """
         self._transactional()
         return Transaction(self)
 
     async def begin_transaction(self) -> None:
-        """Open a transaction. Waits for the end of an abort that was left alone. Raises
-        ``CoordinatorUnavailable`` when the coordinator cannot be had within ``max_block_ms``."""
+        """Open a transaction. End it with ``commit_transaction`` or ``abort_transaction``.
+
+        First waits for the end of an abort that is still going on.
+
+        Raises:
+            CoordinatorUnavailable: The transaction coordinator cannot be had within
+                ``max_block_ms``.
+            ConfigError: The producer has no ``transactional_id``.
+            LocalProtocolError: A transaction is open.
+        """
         engine, sending = self._transactional(), self.sending()
         if engine.core.transaction_state is State.ABORTING:
             await self.abort_transaction()
@@ -316,21 +421,33 @@ class Producer(Generic[K, V]):
         )
 
     async def commit_transaction(self) -> None:
-        """Wait for all records and offsets of the transaction, and commit it.
+        """Wait for all records and offsets of the transaction, and commit it (Kafka's EndTxn).
 
-        Raises ``TransactionAborted`` when something of it was refused or lost: nothing is
-        committed, and ``abort_transaction`` comes next. ``CommitInDoubt`` when nobody knows within
-        ``max_block_ms``: call it again, it is the same commit, and so is a call after one that was
-        cancelled. ``ProducerFailed`` when this producer cannot go on; where its ``maybe_committed``
-        is true, only the committed offsets tell what became of the commit.
+        A call after one that was cancelled continues the same commit.
+
+        Raises:
+            TransactionAborted: Something of the transaction was refused or lost. Nothing is
+                committed; call ``abort_transaction`` next.
+            CommitInDoubt: The outcome is not known after ``max_block_ms``. Call it again: it is the
+                same commit.
+            ProducerFailed: This producer cannot go on. Where its ``maybe_committed`` is true, only
+                the committed offsets show whether the commit took place.
+            LocalProtocolError: No transaction is open.
         """
         engine = self._transactional()
         deadline_ms = engine.deadline_ms()
         await engine.producing.ask(lambda ticket: CommitRequested(ticket, deadline_ms))
 
     async def abort_transaction(self) -> None:
-        """Drop what waits, and abort the transaction. It begins at once: a caller that is cancelled
-        need not call it again. Raises ``RequestTimedOut`` after ``max_block_ms``; it goes on."""
+        """Drop the records that wait, and abort the transaction (Kafka's EndTxn).
+
+        The abort begins at once and goes on if the caller is cancelled: no second call is needed.
+
+        Raises:
+            RequestTimedOut: The coordinator gave no answer within ``max_block_ms``; the abort goes
+                on.
+            LocalProtocolError: No transaction is open.
+        """
         engine = self._transactional()
         deadline_ms = engine.deadline_ms()
         await engine.producing.ask(lambda ticket: AbortRequested(ticket, deadline_ms))
@@ -338,18 +455,26 @@ class Producer(Generic[K, V]):
     async def send_offsets_to_transaction(
         self, offsets: Mapping[Any, Any] | None, group: Any
     ) -> None:
-        """Commit ``offsets`` of a group with the transaction: each the offset of the *next* record
-        to read, or that and a text. Returns when the group's coordinator has them; they count when
-        the transaction is committed.
+        """Commit a group's offsets with the transaction (KIP-447).
 
-        ``group`` is the ``Consumer`` that read the records: its membership is part of what is
-        committed, so that one that has lost its partitions cannot commit for them; ``offsets`` may
-        be ``None`` then: after everything it has handed out. Or its ``group_metadata()``, taken
-        together with the offsets. Or the group's name: in nobody's name, which is not safe.
+        Returns when the group's coordinator has them (Kafka's AddOffsetsToTxn and TxnOffsetCommit);
+        they count when the transaction is committed.
 
-        Raises ``CommitFailed`` for partitions that are not the consumer's (any more), and
-        ``TransactionAborted`` when the coordinator refuses; the transaction can only be aborted
-        then. Look at the consumer's assignment after that, and seek to the committed offsets.
+        Args:
+            offsets: By partition: the offset of the *next* record to read, or a tuple of that and a
+                text. ``None`` with a ``Consumer``: the position after everything it has handed out.
+            group: The ``Consumer`` that read the records. Its membership is checked by the
+                coordinator, so that a consumer that has lost its partitions cannot commit for them.
+                Or its ``group_metadata()``, taken together with the offsets. Or the group's name,
+                which is not safe: no member is checked.
+
+        Raises:
+            CommitFailed: A partition is not the consumer's, or not any more. The transaction can
+                only be aborted. After that look at the consumer's assignment, and seek to the
+                committed offsets.
+            TransactionAborted: The coordinator refused; do the same.
+            ConfigError: ``group`` or ``offsets`` is of the wrong type.
+            LocalProtocolError: No transaction is open.
         """
         engine = self._transactional()
         try:
@@ -373,24 +498,47 @@ class Producer(Generic[K, V]):
     # -- inside ----------------------------------------------------------------------------------
 
     def ends_soon(self) -> None:
-        """Called before ``stop``: no longer wait for topics that do not exist."""
+        """Announce that ``stop`` follows: stop waiting for topics that do not exist.
+
+        Raises:
+            LocalProtocolError: The call comes from another event loop, thread or process.
+        """
         self.check_home()
         with suppress(Kip848Error):  # it has already ended
             self._run().producing.post(EndsSoon())
 
     def check_home(self) -> None:
-        """Raise ``LocalProtocolError`` outside of the event loop, thread and process in which the
-        producer was started. Every call checks this."""
+        """Check that the caller is in the producer's event loop, thread and process.
+
+        Every method that does something calls it. Before ``start`` every place is right.
+
+        Raises:
+            LocalProtocolError: The producer was started in another event loop, thread or process.
+        """
         self._runtime.check_home()
 
     def sending(self) -> Sending:
-        """Accepts records; for transactions."""
+        """Get what accepts records; for ``Transaction``, not for applications.
+
+        Returns:
+            The way of a record into a batch.
+
+        Raises:
+            LocalProtocolError: The producer does not run.
+        """
         self._run()
         assert self._sending is not None, "_run() has seen that it runs"
         return self._sending
 
     def bytes_sending(self) -> Sending:
-        """Takes records that are bytes already, past serializers and partitioner."""
+        """Get what accepts bytes without serializers and partitioner; for our own classes.
+
+        Returns:
+            The way of a record into a batch.
+
+        Raises:
+            LocalProtocolError: The producer does not run.
+        """
         self._run()
         assert self._bytes_sending is not None, "_run() has seen that it runs"
         return self._bytes_sending

@@ -45,16 +45,21 @@ class Transactor(Protocol):
 
 
 class Transaction(Generic[K, V]):
-    """A block that is committed when it is left, and aborted when an error leaves it.
+    """A block that commits when it is left, and aborts when an error leaves it.
 
-    Leaving it raises ``TransactionAborted`` when something of it was refused, also when the
-    application has caught that: the transaction is aborted then. ``CommitInDoubt`` when nobody
-    knows yet: ``producer.commit_transaction()`` tells. A task that is cancelled while it waits for
-    the abort need not see to it: the next transaction waits for its end.
+    ``Producer.transaction`` makes it; enter it with ``async with``. To abort, leave it by an error.
 
-    ``await`` each ``send``: one that is not awaited sends nothing, and one that has not returned
-    may not be part of the transaction. So leaving the block before all have returned aborts it, and
-    raises ``LocalProtocolError``. To abort, leave the block by an error.
+    Await each ``send``. One that is not awaited sends nothing, and one that has not returned may
+    not be part of the transaction: if the block is left before all have returned, the transaction
+    is aborted, and ``LocalProtocolError`` raised.
+
+    Leaving the block raises ``TransactionAborted`` when something of it was refused, also when the
+    application has caught that error: the transaction is aborted then. It raises ``CommitInDoubt``
+    when the outcome is not known: call ``producer.commit_transaction()``. If a task is cancelled
+    while it waits for the abort, the next transaction waits for its end.
+
+    Args:
+        producer: The producer whose transaction it is.
     """
 
     def __init__(self, producer: Transactor) -> None:
@@ -125,8 +130,26 @@ class Transaction(Generic[K, V]):
         timestamp_ms: int | None = None,
         headers: Iterable[tuple[str, bytes | None]] | None = None,
     ) -> Coroutine[Any, Any, asyncio.Future[RecordMetadata]]:
-        """Send a record with this transaction, see ``Producer.send``. The future need not be
-        awaited: leaving the block waits for all records, and raises if one was refused."""
+        """Send a record with this transaction, as ``Producer.send``.
+
+        The future need not be awaited: leaving the block waits for all records, and raises if one
+        was refused.
+
+        Args:
+            topic: Name of the topic.
+            value: What the ``value_serializer`` takes; without one bytes or ``None``.
+            key: What the ``key_serializer`` takes; without one bytes or ``None``.
+            partition: Number of the partition. Default: chosen by the partitioner.
+            timestamp_ms: Milliseconds since 1970. Default: the time of the call.
+            headers: Pairs of a name and bytes (or ``None``).
+
+        Returns:
+            A coroutine; await it. It gives a future of the record's ``RecordMetadata``.
+
+        Raises:
+            LocalProtocolError: The block was not entered, or was left.
+            Kip848Error: As ``Producer.send``.
+        """
         self._check()
         last = self._last
         if last is not None and last.cr_frame is not None:
@@ -137,8 +160,18 @@ class Transaction(Generic[K, V]):
         return call
 
     async def send_offsets(self, group: Any, offsets: Mapping[Any, Any] | None = None) -> None:
-        """Commit what a consumer has handed out with this transaction, or ``offsets``: see
-        ``Producer.send_offsets_to_transaction``."""
+        """Commit a group's offsets with this transaction.
+
+        Args:
+            group: The ``Consumer`` that read the records, its ``group_metadata()``, or the group's
+                name.
+            offsets: By partition: the offset of the *next* record to read. ``None`` with a
+                ``Consumer``: the position after everything it has handed out.
+
+        Raises:
+            LocalProtocolError: The block was not entered, or was left.
+            Kip848Error: As ``Producer.send_offsets_to_transaction``.
+        """
         self._check()
         await self._producer.send_offsets_to_transaction(offsets, group)
 
