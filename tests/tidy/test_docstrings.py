@@ -34,7 +34,6 @@ PACKAGES = (
     "kip848_client.testing",
 )
 BUDGET = {
-    "kip848_client.admin": 106,
     "kip848_client.aiokafka": 36,
     "kip848_client.config": 18,
     "kip848_client.connect": 150,

@@ -44,21 +44,32 @@ def connections(config: AdminConfig, clock: Clock) -> KafkaTransport:
 
 
 class Admin:
-    """Looks after groups, their offsets and settings, and topics.
+    """Manage groups, their offsets and settings, and topics.
+
+    ::
 
         async with Admin(bootstrap_servers="localhost:9092") as admin:
             for group in await admin.list_groups(states=["Stable"]):
                 print(group.group_id, group.type)
 
-    Settings are those of ``Consumer`` for brokers, time and security, see
-    ``kip848_client.config.AdminConfig``; a wrong one raises ``ConfigError``.
+    Every method retries until its time is over when coordinators or leaders move or load. A call
+    that is cancelled leaves the admin as it was; requests already sent may have taken effect. Every
+    method may also raise these errors:
 
-    Every method goes on trying for ``timeout_ms`` (``default_api_timeout_ms`` where it is not
-    given) when coordinators or leaders move or load. Beside what it names it may raise
-    ``ConfigError`` for an argument that cannot be meant, ``AdminFailed`` with the errors by group,
-    topic or partition, ``TransportError`` when no broker can be reached, and
-    ``LocalProtocolError`` when the admin is not started or stopped.
-    A call that is cancelled leaves the admin as it was; what it had sent may have been done.
+    - ``ConfigError``: an argument has a wrong type or value.
+    - ``TransportError``: no broker can be reached.
+    - ``LocalProtocolError``: the admin is not started or is stopped, or the call comes from another
+      event loop, thread or process.
+
+    ``AdminFailed`` has the errors by group, topic or partition, and the results of the others,
+    which took effect.
+
+    Args:
+        **settings: The fields of ``kip848_client.config.AdminConfig``: those of ``Consumer`` for
+            brokers, time and security.
+
+    Raises:
+        ConfigError: A setting is unknown or wrong.
     """
 
     def __init__(self, **settings: Unpack[AdminSettings]) -> None:
@@ -84,9 +95,15 @@ class Admin:
     # -- life --------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Connect. Raises ``BootstrapFailed`` that says for each server why not, ``BrokerError``
-        when our credentials are refused; make a new admin then. ``LocalProtocolError`` for a second
-        ``start``, and when ``stop`` was called before or meanwhile."""
+        """Connect.
+
+        If it raises, everything it had opened is closed: create a new admin.
+
+        Raises:
+            BootstrapFailed: No broker answers; the text has the reason for each server.
+            BrokerError: The brokers refuse our credentials.
+            LocalProtocolError: ``start`` or ``stop`` was called before, or ``stop`` while it ran.
+        """
         self._runtime.begin()
         transport = connections(self._config, self._runtime.clock)
         fields = {"client_id": self._config.client_id}
@@ -100,9 +117,15 @@ class Admin:
         self._asking = Asking(transport, self._runtime.clock, backoff, config.request_timeout_ms)
 
     async def stop(self) -> None:
-        """Disconnect. Calls that are under way end with ``LocalProtocolError``. Runs to its end
-        even if the caller is cancelled; calling it again waits for the end. Before ``start`` it
-        forbids that."""
+        """Disconnect.
+
+        Calls under way end with ``LocalProtocolError``. Once begun, it runs to its end even if the
+        caller is cancelled. A second call waits for the first. A call before ``start`` forbids
+        ``start``.
+
+        Raises:
+            LocalProtocolError: The call comes from another event loop, thread or process.
+        """
         if not self._runtime.stop_first():
             await self._runtime.close(self._config.request_timeout_ms).finish()
 
@@ -141,10 +164,22 @@ class Admin:
         types: Iterable[str] | None = None,
         timeout_ms: float | None = None,
     ) -> tuple[GroupListing, ...]:
-        """All groups of the cluster that this principal may see, by name.
+        """List the groups of the cluster (Kafka's ListGroups, to each broker).
 
-        ``states`` and ``types`` keep those in one of them (``Stable``, ``Empty``, ...;
-        ``Consumer``, ``Classic``, ...), in upper or lower case.
+        Args:
+            states: Keep groups in one of these states (``Stable``, ``Empty``, ... as in
+                ``GROUP_STATES``), in upper or lower case. Default: all.
+            types: Keep groups of these types (``Consumer``, ``Classic``, ... as in
+                ``GROUP_TYPES``), in upper or lower case. Default: all.
+            timeout_ms: The time for the whole call, in milliseconds. Default:
+                ``default_api_timeout_ms``.
+
+        Returns:
+            The groups that this principal may see, by name.
+
+        Raises:
+            AdminFailed: Some brokers gave no answer or refused; ``errors`` is by node id.
+            ConfigError: A state or type is not known.
         """
         of_states = _arguments.checked_words(states, GROUP_STATES, "states")
         of_types = _arguments.checked_words(types, GROUP_TYPES, "types")
@@ -154,10 +189,22 @@ class Admin:
     async def describe_groups(
         self, groups: Iterable[str], *, timeout_ms: float | None = None
     ) -> dict[str, GroupDescription]:
-        """Groups of consumers and of Connect workers (``connect`` and ``member.worker``), on
-        KIP-848 and on the classic protocol, with epochs, members, current and target assignments.
+        """Describe groups of consumers and of Connect workers, on either protocol.
 
-        Raises ``AdminFailed`` with a ``GroupIdNotFound`` for a group that does not exist.
+        Sends Kafka's ConsumerGroupDescribe (KIP-848) to each coordinator, then DescribeGroups for
+        classic groups, then ConnectGroupDescribe (a draft of this project) where a broker has it.
+
+        Args:
+            groups: Names of the groups.
+            timeout_ms: The time for the whole call, in milliseconds. Default:
+                ``default_api_timeout_ms``.
+
+        Returns:
+            By name the group with its epochs, members, current and target assignments. Connect
+            groups have ``connect``, and their members ``worker``.
+
+        Raises:
+            AdminFailed: By group: ``GroupIdNotFound`` if it does not exist, or another error.
         """
         names = _arguments.checked_groups(groups)
         asking, deadline_ms = self._begin(timeout_ms)
@@ -166,9 +213,16 @@ class Admin:
     async def delete_groups(
         self, groups: Iterable[str], *, timeout_ms: float | None = None
     ) -> None:
-        """Delete groups without members, with their offsets.
+        """Delete groups without members, with their offsets (Kafka's DeleteGroups).
 
-        Raises ``AdminFailed`` with NON_EMPTY_GROUP for a group that has members.
+        Args:
+            groups: Names of the groups.
+            timeout_ms: The time for the whole call, in milliseconds. Default:
+                ``default_api_timeout_ms``.
+
+        Raises:
+            AdminFailed: By group: NON_EMPTY_GROUP if it has members, ``GroupIdNotFound`` if it does
+                not exist, or another error.
         """
         names = _arguments.checked_groups(groups)
         asking, deadline_ms = self._begin(timeout_ms)
@@ -179,9 +233,20 @@ class Admin:
     async def list_group_offsets(
         self, group: str, *, require_stable: bool = False, timeout_ms: float | None = None
     ) -> dict[TopicPartition, CommittedOffset]:
-        """What a group has committed, sorted by partition; nothing for an unknown group.
+        """List what a group has committed (Kafka's OffsetFetch).
 
-        ``require_stable`` waits for the end of transactions that have offsets of the group.
+        Args:
+            group: Name of the group.
+            require_stable: Wait for the end of transactions that have offsets of the group
+                (KIP-447).
+            timeout_ms: The time for the whole call, in milliseconds. Default:
+                ``default_api_timeout_ms``.
+
+        Returns:
+            Offsets by partition, sorted; empty for an unknown group.
+
+        Raises:
+            AdminFailed: The coordinator refused; ``errors`` is by group.
         """
         name = _arguments.checked_group(group)
         asking, deadline_ms = self._begin(timeout_ms)
@@ -195,9 +260,19 @@ class Admin:
         *,
         timeout_ms: float | None = None,
     ) -> None:
-        """Commit offsets for a group without members. A group that does not exist is created.
+        """Commit offsets for a group without members (Kafka's OffsetCommit).
 
-        Raises ``AdminFailed`` with UNKNOWN_MEMBER_ID by partition for a group with members.
+        A group that does not exist is created.
+
+        Args:
+            group: Name of the group.
+            offsets: By partition: the offset of the *next* record to read, or a
+                ``CommittedOffset``.
+            timeout_ms: The time for the whole call, in milliseconds. Default:
+                ``default_api_timeout_ms``.
+
+        Raises:
+            AdminFailed: By partition: UNKNOWN_MEMBER_ID if the group has members, or another error.
         """
         name = _arguments.checked_group(group)
         commit = _arguments.checked_offsets(offsets)
@@ -211,10 +286,17 @@ class Admin:
         *,
         timeout_ms: float | None = None,
     ) -> None:
-        """Forget what a group has committed for some partitions.
+        """Delete what a group has committed for some partitions (Kafka's OffsetDelete).
 
-        Raises ``AdminFailed`` with GROUP_SUBSCRIBED_TO_TOPIC by partition while a member is
-        subscribed to the topic, and with ``GroupIdNotFound``, by partition, too.
+        Args:
+            group: Name of the group.
+            partitions: Which ones; at least one.
+            timeout_ms: The time for the whole call, in milliseconds. Default:
+                ``default_api_timeout_ms``.
+
+        Raises:
+            AdminFailed: By partition: GROUP_SUBSCRIBED_TO_TOPIC while a member is subscribed to the
+                topic, ``GroupIdNotFound`` if there is no such group, or another error.
         """
         name = _arguments.checked_group(group)
         chosen = _arguments.checked_some_partitions(partitions)
@@ -231,14 +313,30 @@ class Admin:
         create: bool = False,
         timeout_ms: float | None = None,
     ) -> dict[TopicPartition, int]:
-        """Let a group without members begin elsewhere; returns the new offsets by partition.
+        """Commit other offsets for a group without members, by a rule.
 
-        ``to`` says where: ``ToEarliest()``, ``ToLatest()``, ``ToCurrent()``, ``ToOffset(42)``,
-        ``ShiftBy(-10)``, ``ToTime(ms since 1970)``, ``ByDuration(ms)``, ``ToPlan({...})``.
-        ``partitions`` are those that have a committed offset (or that the plan names) where they
-        are not given. ``dry_run`` commits nothing. A group that does not exist raises
-        ``GroupIdNotFound`` unless ``create`` is true; one that has members raises
-        ``LocalProtocolError`` that names its state.
+        An offset outside the log becomes the nearest one in it, as with Kafka's own tool.
+
+        Args:
+            group: Name of the group.
+            to: The rule: ``ToEarliest()``, ``ToLatest()``, ``ToCurrent()``, ``ToOffset(42)``,
+                ``ShiftBy(-10)``, ``ToTime(ms since 1970)``, ``ByDuration(ms)`` or
+                ``ToPlan({...})``.
+            partitions: Which ones. Default: those with a committed offset, or those in the plan.
+            dry_run: Compute, and commit nothing.
+            create: Accept a group that does not exist; its offsets create it.
+            timeout_ms: The time for the whole call, in milliseconds. Default:
+                ``default_api_timeout_ms``.
+
+        Returns:
+            The new offsets by partition, sorted.
+
+        Raises:
+            GroupIdNotFound: The group does not exist, and ``create`` is false.
+            LocalProtocolError: The group has members; the text has its state.
+            ConfigError: ``ShiftBy`` for a partition without a committed offset.
+            AdminFailed: Brokers refused the look-up or the commit; ``errors`` is by partition or
+                group.
         """
         name = _arguments.checked_group(group)
         reset = _arguments.checked_reset(to)
@@ -260,9 +358,23 @@ class Admin:
         isolation_level: str = "read_uncommitted",
         timeout_ms: float | None = None,
     ) -> dict[TopicPartition, ListedOffset]:
-        """Offsets of partitions: the first one whose record is so late (ms since 1970), the begin
-        of the log (``EARLIEST``) or its end (``LATEST``). For ``read_committed`` a log ends where
-        the first open transaction begins."""
+        """Look up offsets of partitions (Kafka's ListOffsets).
+
+        Args:
+            times: By partition: milliseconds since 1970, for the first record at or after that
+                time; ``EARLIEST`` for the first offset in the log; ``LATEST`` for its end.
+            isolation_level: ``read_uncommitted``, or ``read_committed``: the log ends where the
+                first open transaction begins.
+            timeout_ms: The time for the whole call, in milliseconds. Default:
+                ``default_api_timeout_ms``.
+
+        Returns:
+            The offset by partition; -1 where no record is at or after the time.
+
+        Raises:
+            AdminFailed: Leaders refused; ``errors`` is by partition.
+            ConfigError: ``isolation_level`` is neither of the two.
+        """
         wanted = _arguments.checked_list_times(times)
         committed = _arguments.is_read_committed(isolation_level)
         asking, deadline_ms = self._begin(timeout_ms)
@@ -273,7 +385,19 @@ class Admin:
     async def describe_group_configs(
         self, groups: Iterable[str], *, timeout_ms: float | None = None
     ) -> dict[str, tuple[ConfigEntry, ...]]:
-        """The settings of groups (``consumer.session.timeout.ms``, ...); a group need not exist."""
+        """Describe the settings of groups (Kafka's DescribeConfigs, KIP-848).
+
+        Args:
+            groups: Names of the groups; they need not exist.
+            timeout_ms: The time for the whole call, in milliseconds. Default:
+                ``default_api_timeout_ms``.
+
+        Returns:
+            By group its settings (``consumer.session.timeout.ms``, ...).
+
+        Raises:
+            AdminFailed: The broker refused; ``errors`` is by group.
+        """
         names = _arguments.checked_groups(groups)
         asking, deadline_ms = self._begin(timeout_ms)
         return await _topics.describe_configs(asking, _topics.GROUP, names, deadline_ms)
@@ -285,7 +409,18 @@ class Admin:
         validate_only: bool = False,
         timeout_ms: float | None = None,
     ) -> None:
-        """Set settings of groups; ``None`` gives one back to its default. Others stay."""
+        """Set settings of groups (Kafka's IncrementalAlterConfigs). Others stay.
+
+        Args:
+            changes: By group: new values by name of the setting; ``None`` removes a value, so that
+                the default counts again.
+            validate_only: Let the broker check the changes, and change nothing.
+            timeout_ms: The time for the whole call, in milliseconds. Default:
+                ``default_api_timeout_ms``.
+
+        Raises:
+            AdminFailed: The broker refused; ``errors`` is by group.
+        """
         checked = _arguments.checked_changes(changes, _arguments.checked_group)
         asking, deadline_ms = self._begin(timeout_ms)
         await _topics.alter_configs(
@@ -295,7 +430,19 @@ class Admin:
     async def describe_topic_configs(
         self, topics: Iterable[str], *, timeout_ms: float | None = None
     ) -> dict[str, tuple[ConfigEntry, ...]]:
-        """The settings of topics."""
+        """Describe the settings of topics (Kafka's DescribeConfigs).
+
+        Args:
+            topics: Names of the topics.
+            timeout_ms: The time for the whole call, in milliseconds. Default:
+                ``default_api_timeout_ms``.
+
+        Returns:
+            By topic its settings.
+
+        Raises:
+            AdminFailed: The broker refused; ``errors`` is by topic.
+        """
         names = _arguments.checked_topic_names(topics)
         asking, deadline_ms = self._begin(timeout_ms)
         return await _topics.describe_configs(asking, _topics.TOPIC, names, deadline_ms)
@@ -307,7 +454,18 @@ class Admin:
         validate_only: bool = False,
         timeout_ms: float | None = None,
     ) -> None:
-        """Set settings of topics; ``None`` gives one back to its default. Others stay."""
+        """Set settings of topics (Kafka's IncrementalAlterConfigs). Others stay.
+
+        Args:
+            changes: By topic: new values by name of the setting; ``None`` removes a value, so that
+                the default counts again.
+            validate_only: Let the broker check the changes, and change nothing.
+            timeout_ms: The time for the whole call, in milliseconds. Default:
+                ``default_api_timeout_ms``.
+
+        Raises:
+            AdminFailed: The broker refused; ``errors`` is by topic.
+        """
         checked = _arguments.checked_changes(changes, _arguments.checked_topic)
         asking, deadline_ms = self._begin(timeout_ms)
         await _topics.alter_configs(
@@ -317,14 +475,41 @@ class Admin:
     # -- topics ------------------------------------------------------------------------------
 
     async def list_topics(self, *, timeout_ms: float | None = None) -> tuple[TopicListing, ...]:
-        """All topics that this principal may see, by name."""
+        """List the topics of the cluster (Kafka's Metadata).
+
+        Args:
+            timeout_ms: The time for the whole call, in milliseconds. Default:
+                ``default_api_timeout_ms``.
+
+        Returns:
+            The topics that this principal may see, internal ones too, by name.
+
+        Raises:
+            TransportError: No broker answered in time.
+            BrokerError: The broker refused.
+        """
         asking, deadline_ms = self._begin(timeout_ms)
         return await _topics.list_topics(asking, deadline_ms)
 
     async def describe_topics(
         self, topics: Iterable[str], *, timeout_ms: float | None = None
     ) -> dict[str, TopicDescription]:
-        """Topics with their partitions, leaders and replicas. None is created by that."""
+        """Describe topics with their partitions, leaders and replicas.
+
+        Sends Kafka's DescribeTopicPartitions (KIP-966), page by page. Does not create topics.
+
+        Args:
+            topics: Names of the topics.
+            timeout_ms: The time for the whole call, in milliseconds. Default:
+                ``default_api_timeout_ms``.
+
+        Returns:
+            The topics by name.
+
+        Raises:
+            AdminFailed: By topic: UNKNOWN_TOPIC_OR_PARTITION if it does not exist, or another
+                error.
+        """
         names = _arguments.checked_topic_names(topics)
         asking, deadline_ms = self._begin(timeout_ms)
         return await _topics.describe_topics(asking, names, deadline_ms)
@@ -336,8 +521,20 @@ class Admin:
         validate_only: bool = False,
         timeout_ms: float | None = None,
     ) -> None:
-        """Create topics. Brokers other than the one that was asked may know of them a moment
-        later."""
+        """Create topics (Kafka's CreateTopics).
+
+        Other brokers may learn of them a moment later than the one that answered.
+
+        Args:
+            topics: What to create.
+            validate_only: Let the broker check the topics, and create none.
+            timeout_ms: The time for the whole call, in milliseconds. Default:
+                ``default_api_timeout_ms``.
+
+        Raises:
+            AdminFailed: By topic: TOPIC_ALREADY_EXISTS, or another error.
+            ConfigError: A name is not legal, or ``topics`` does not have ``NewTopic`` objects.
+        """
         new = _arguments.checked_new_topics(topics)
         asking, deadline_ms = self._begin(timeout_ms)
         await _topics.create_topics(asking, new, deadline_ms, validate_only=validate_only)
@@ -345,7 +542,17 @@ class Admin:
     async def delete_topics(
         self, topics: Iterable[str], *, timeout_ms: float | None = None
     ) -> None:
-        """Delete topics with their records."""
+        """Delete topics with their records (Kafka's DeleteTopics).
+
+        Args:
+            topics: Names of the topics.
+            timeout_ms: The time for the whole call, in milliseconds. Default:
+                ``default_api_timeout_ms``.
+
+        Raises:
+            AdminFailed: By topic: UNKNOWN_TOPIC_OR_PARTITION if it does not exist, or another
+                error.
+        """
         names = _arguments.checked_topic_names(topics)
         asking, deadline_ms = self._begin(timeout_ms)
         await _topics.delete_topics(asking, names, deadline_ms)
@@ -357,8 +564,21 @@ class Admin:
         validate_only: bool = False,
         timeout_ms: float | None = None,
     ) -> None:
-        """Let topics have so many partitions; there is no way back. Records with a key may go to
-        other partitions from then on."""
+        """Raise the number of partitions of topics (Kafka's CreatePartitions).
+
+        The number cannot be lowered again. Records with a key may go to other partitions from then
+        on.
+
+        Args:
+            counts: By topic: how many partitions it is to have in all.
+            validate_only: Let the broker check the numbers, and change nothing.
+            timeout_ms: The time for the whole call, in milliseconds. Default:
+                ``default_api_timeout_ms``.
+
+        Raises:
+            AdminFailed: By topic: INVALID_PARTITIONS if it has as many or more, or another error.
+                After an answer was lost, this error may come from an attempt that succeeded.
+        """
         checked = _arguments.checked_counts(counts)
         asking, deadline_ms = self._begin(timeout_ms)
         await _topics.create_partitions(asking, checked, deadline_ms, validate_only=validate_only)

@@ -228,9 +228,16 @@ def _mapping(values: object, says: str) -> Iterable[tuple[object, object]]:
 
 
 def parse_datetime_ms(text: str) -> int:
-    """``2026-01-01T00:00:00.000``, with a zone or in UTC, as milliseconds since 1970.
+    """Read a date and time such as ``2026-01-01T00:00:00.000``.
 
-    Raises ``ConfigError``.
+    Args:
+        text: ISO 8601 with a ``T``; in UTC unless it has a zone.
+
+    Returns:
+        Milliseconds since 1970; 0 for earlier times.
+
+    Raises:
+        ConfigError: The text is not of that form.
     """
     try:
         moment = datetime.fromisoformat(text)

@@ -421,7 +421,7 @@ class Producer(Generic[K, V]):
         )
 
     async def commit_transaction(self) -> None:
-        """Wait for all records and offsets of the transaction, and commit it (Kafka's EndTxn).
+        """Wait for the transaction's records and offsets, and commit it (EndTxn).
 
         A call after one that was cancelled continues the same commit.
 

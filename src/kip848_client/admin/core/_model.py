@@ -53,7 +53,14 @@ GROUP_TYPES: Final = ("Consumer", "Classic", "Share", "Streams", "Connect")
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A broker."""
+    """A broker.
+
+    Attributes:
+        node_id: Its number in the cluster.
+        host: The host that it advertises.
+        port: The port that it advertises.
+        rack: Its rack (``broker.rack``), ``None`` without one.
+    """
 
     node_id: int
     host: str
@@ -66,10 +73,12 @@ class GroupListing:
     """A group, as ``Admin.list_groups`` finds it."""
 
     group_id: str
+    """Its name."""
     type: str
     """``Consumer`` (KIP-848), ``Classic`` or another of Kafka's; empty from a broker that does not
     say."""
     state: str
+    """One of ``GROUP_STATES``; empty from a broker that does not say."""
     protocol_type: str
     """``consumer``, or what a classic group's members have agreed on; empty for a group that has
     nothing but offsets."""
@@ -86,12 +95,14 @@ class AssignorMessage:
     version: int = 0
     """The version of the format of ``metadata``."""
     metadata: bytes = b""
+    """The assignor's own bytes."""
 
 
 class WorkerItem(NamedTuple):
     """A connector or one of its tasks. ``str`` is Kafka Connect's form: ``orders-3``."""
 
     connector: str
+    """Name of the connector."""
     task: int | None = None
     """``None`` for the connector itself."""
     generation: int | None = None
@@ -144,6 +155,7 @@ class ConnectDescription:
     leader: str | None
     """The member id of the worker that computed the assignment."""
     leader_url: str | None
+    """The URL of that worker; ``None`` if it is not reported."""
     deferred: tuple[WorkerItem, ...] = ()
     """Deferred items, which wait for a worker to return; sorted. Empty in a classic group."""
     delay_ms: int = 0
@@ -160,9 +172,11 @@ class MemberDescription:
     """A member of a group."""
 
     member_id: str
+    """The member's id."""
     instance_id: str | None
     """``group_instance_id`` of a static member."""
     client_id: str
+    """The setting ``client_id`` of the member's client."""
     host: str
     """As the broker says it, with a slash: ``/10.0.0.7``."""
     assignment: tuple[TopicPartition, ...]
@@ -172,9 +186,11 @@ class MemberDescription:
     epoch: int | None = None
     """Of the member; ``None`` in a classic group."""
     rack: str | None = None
+    """The member's rack; ``None`` without one, and in a classic group."""
     subscribed_topics: tuple[str, ...] = ()
     """Empty in a classic group, which does not tell."""
     subscribed_pattern: str | None = None
+    """The RE2 pattern that it is subscribed to; ``None`` without one."""
     is_classic: bool | None = None
     """Whether it speaks the classic protocol; ``None`` where the broker does not say."""
     said: AssignorMessage | None = None
@@ -190,12 +206,15 @@ class GroupDescription:
     """A group of consumers or of Connect workers, of KIP-848 or classic."""
 
     group_id: str
+    """Its name."""
     type: str
     """``Consumer``, ``Classic`` or ``Connect``."""
     state: str
+    """One of ``GROUP_STATES``."""
     assignor: str
     """The name that the broker or, in a classic group, the members have chosen; may be empty."""
     coordinator: Node
+    """The broker that coordinates the group."""
     members: tuple[MemberDescription, ...]
     """By member id."""
     group_epoch: int | None = None
@@ -204,6 +223,7 @@ class GroupDescription:
     """Of the target assignment; smaller than ``group_epoch`` while a new one is computed. ``None``
     in a classic group."""
     protocol_type: str = "consumer"
+    """``consumer``, or what a classic group's members have agreed on."""
     is_client_assignor: bool = False
     """Whether a member computed the target assignment, and not the broker."""
     connect: ConnectDescription | None = None
@@ -212,7 +232,13 @@ class GroupDescription:
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffset:
-    """What a group has committed for a partition."""
+    """What a group has committed for a partition.
+
+    Attributes:
+        offset: The offset of the next record to read.
+        leader_epoch: The leader epoch of the record before it (KIP-320); ``None`` if not known.
+        metadata: The text of the commit.
+    """
 
     offset: int
     leader_epoch: int | None = None
@@ -226,7 +252,10 @@ class ListedOffset:
     offset: int
     """-1 when there is no record from that time on."""
     timestamp_ms: int = -1
+    """The record's timestamp, in milliseconds since 1970; -1 if there is none, as for the begin
+    and the end of the log."""
     leader_epoch: int | None = None
+    """The leader epoch of the record; ``None`` if not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +263,11 @@ class TopicListing:
     """A topic, as ``Admin.list_topics`` finds it."""
 
     name: str
+    """Its name."""
     topic_id: str
     """In Kafka's text form."""
     is_internal: bool
+    """Whether Kafka itself uses it (``__consumer_offsets``, ...)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,12 +275,17 @@ class PartitionDescription:
     """A partition of a topic."""
 
     partition: int
+    """Its number, from 0."""
     leader: int | None
     """Node id; ``None`` while there is no leader."""
     leader_epoch: int
+    """How often the leader changed."""
     replicas: tuple[int, ...]
+    """Node ids."""
     in_sync_replicas: tuple[int, ...]
+    """Node ids of those in sync."""
     offline_replicas: tuple[int, ...]
+    """Node ids of those that are not available."""
     eligible_leader_replicas: tuple[int, ...] | None = None
     """Those not in sync that may become leaders all the same (KIP-966); ``None`` where the broker
     does not say."""
@@ -262,15 +298,24 @@ class TopicDescription:
     """A topic with its partitions."""
 
     name: str
+    """Its name."""
     topic_id: str
+    """In Kafka's text form."""
     is_internal: bool
+    """Whether Kafka itself uses it (``__consumer_offsets``, ...)."""
     partitions: tuple[PartitionDescription, ...]
     """In order."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to be created; what is ``None`` is the brokers' default."""
+    """A topic to be created. For ``None`` the brokers' default counts.
+
+    Attributes:
+        name: 1 to 249 letters, digits, dots, underscores and hyphens.
+        partitions: How many partitions.
+        replication_factor: How many replicas of each partition.
+    """
 
     name: str
     partitions: int | None = None
@@ -300,7 +345,13 @@ class ConfigSource(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigSynonym:
-    """A setting that could decide another one's value."""
+    """A setting that could decide another one's value.
+
+    Attributes:
+        name: Its name.
+        value: Its value; ``None`` where it is a secret, or has no value.
+        source: Where the value comes from.
+    """
 
     name: str
     value: str | None
@@ -312,14 +363,18 @@ class ConfigEntry:
     """A setting of a group or a topic."""
 
     name: str
+    """Its name."""
     value: str | None
     """``None`` where it is a secret, or has no value."""
     source: ConfigSource
+    """Where the value comes from."""
     is_read_only: bool = False
+    """Whether it cannot be changed."""
     is_sensitive: bool = False
+    """Whether it is a secret."""
     synonyms: tuple[ConfigSynonym, ...] = ()
-    """Where a value could come from, the one that decides first: what is given back to its default
-    has the value of the next."""
+    """Values that could count, the one that decides first. If a value is removed, the value of
+    the next counts."""
 
     @property
     def is_default(self) -> bool:

@@ -36,20 +36,30 @@ class Movement:
     """One partition of a consumer group, or one item of a Connect group, that moves."""
 
     what: TopicPartition | WorkerItem
+    """The partition or item."""
     from_member: str | None
     """The id of the member that has or had it; ``None`` if unknown, or if no member had it."""
     to_member: str | None
     """The id of the member that is to get it; ``None`` if there is none."""
     state: MovementState
+    """How far it is."""
 
 
 def movements(
     group: GroupDescription, before: GroupDescription | None = None
 ) -> tuple[Movement, ...]:
-    """All movements in a group, sorted. A classic group has no targets, so it has none.
+    """List the partitions, or items of Connect workers, that change their member.
 
-    ``before`` is an earlier description of the same group. With it, movements that ended since then
-    are listed as ``ASSIGNED``, and revoked partitions have a ``from_member``.
+    A description is a snapshot. With an earlier one of the same group, movements that ended since
+    then are listed as ``ASSIGNED``, and revoked partitions have a ``from_member``. A classic group
+    has no targets, so it has no movements. Raises nothing.
+
+    Args:
+        group: What ``Admin.describe_groups`` found.
+        before: An earlier description of the same group.
+
+    Returns:
+        The movements, sorted by what moves.
     """
     has, targets = _holders(group), _targets(group)
     had = {} if before is None else _holders(before)

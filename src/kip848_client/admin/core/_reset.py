@@ -63,35 +63,39 @@ class ToOffset:
     """To one offset, in each partition."""
 
     offset: int
+    """Counts from 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShiftBy:
-    """So many records on from what is committed, or back if it is negative."""
+    """To the committed offset plus a number of records."""
 
     records: int
+    """Negative to go back."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToTime:
-    """To the first record whose timestamp is so late; where there is none, to the end."""
+    """To the first record at or after a time; where there is none, to the end."""
 
     timestamp_ms: int
-    """Since 1970."""
+    """Milliseconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByDuration:
-    """As ``ToTime``, so long before now."""
+    """As ``ToTime``, for a time before now."""
 
     duration_ms: int
+    """How long before now, in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToPlan:
-    """To an offset for each partition, as a file or a program says."""
+    """To its own offset for each partition, as a file or a program gives it."""
 
     offsets: Mapping[TopicPartition, int]
+    """The offset of the next record to read, by partition."""
 
 
 OffsetReset = ToEarliest | ToLatest | ToCurrent | ToOffset | ShiftBy | ToTime | ByDuration | ToPlan
@@ -162,8 +166,20 @@ def _rule(reset: OffsetReset, known: KnownOffsets) -> Callable[[TopicPartition],
 
 
 def parse_plan(text: str, groups: Sequence[str]) -> dict[str, dict[TopicPartition, int]]:
-    """Read what ``written_plan`` writes: lines of ``topic,partition,offset``, or, for several
-    groups, of ``group,topic,partition,offset``. Raises ``ConfigError`` that names the line."""
+    """Read what ``written_plan`` writes.
+
+    Args:
+        text: Lines of ``topic,partition,offset``, or for several groups of
+            ``group,topic,partition,offset``.
+        groups: Names of the groups that the text may be about.
+
+    Returns:
+        Offsets by group and partition.
+
+    Raises:
+        ConfigError: A line has another shape, is about another group, or repeats a partition. The
+            text names the line.
+    """
     try:
         rows = list(csv.reader(io.StringIO(text, newline="")))
     except csv.Error as err:
@@ -195,7 +211,16 @@ def parse_plan(text: str, groups: Sequence[str]) -> dict[str, dict[TopicPartitio
 
 
 def written_plan(offsets: Mapping[str, Mapping[TopicPartition, int]]) -> str:
-    """Lines that ``parse_plan`` reads; of one group without its name, as Kafka's tool does."""
+    """Write offsets as lines that ``parse_plan`` reads.
+
+    For one group the lines do not have its name, as with Kafka's own tool. Raises nothing.
+
+    Args:
+        offsets: Offsets by group and partition.
+
+    Returns:
+        The lines, each with its end.
+    """
     single = len(offsets) == 1
     lines: list[str] = []
     for group, of_group in offsets.items():
