@@ -7,17 +7,19 @@ many. A run that breaks an invariant prints the seed, the options and its last e
 
 from __future__ import annotations
 
+from mock_coordinator.sim.group_world import GroupWorld, Result, simulate
 from mock_coordinator.sim.probes import PROBES
 from mock_coordinator.sim.swarm import Options, draw_options, with_changes
 from mock_coordinator.sim.verdict import Failure
-from mock_coordinator.sim.world import Result, World, simulate
+from mock_coordinator.sim.worlds import WORLDS
 
 __all__ = [
     "PROBES",
+    "WORLDS",
     "Failure",
+    "GroupWorld",
     "Options",
     "Result",
-    "World",
     "draw_options",
     "simulate",
     "with_changes",

@@ -6,31 +6,18 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
 from kip848_client.errors import ConfigError
 from kip848_client.history.recording import HistoryFile, Stamp
-from mock_coordinator.sim.exactly_once.options import draw_process_options
-from mock_coordinator.sim.exactly_once.probes import PROCESS_PROBES
-from mock_coordinator.sim.exactly_once.world import ProcessResult, simulate_exactly_once
-from mock_coordinator.sim.fetching.options import draw_fetch_options
-from mock_coordinator.sim.fetching.probes import FETCH_PROBES
-from mock_coordinator.sim.fetching.world import FetchResult, simulate_fetching
-from mock_coordinator.sim.probes import PROBES
-from mock_coordinator.sim.producing.options import draw_produce_options
-from mock_coordinator.sim.producing.probes import PRODUCE_PROBES
-from mock_coordinator.sim.producing.world import ProduceResult, simulate_producing
-from mock_coordinator.sim.swarm import AnyParameters, Options, draw_options, with_changes
+from mock_coordinator.sim.group_world import GroupWorld
+from mock_coordinator.sim.swarm import AnyParameters, Options, with_changes
 from mock_coordinator.sim.verdict import Failure, Outcome
-from mock_coordinator.sim.workers.options import draw_worker_options
-from mock_coordinator.sim.workers.probes import WORKER_PROBES
-from mock_coordinator.sim.workers.world import WorkerResult, simulate_workers
-from mock_coordinator.sim.world import Result, simulate
+from mock_coordinator.sim.world import World
+from mock_coordinator.sim.world_context import Sink
+from mock_coordinator.sim.worlds import WORLDS
 
 __all__ = ["configure", "main", "run", "seeds_of"]
-
-AnyOutcome = TypeVar("AnyOutcome", bound=Outcome[Any])
-Sink: TypeAlias = Callable[[str], None]
 
 
 def seeds_of(text: str) -> range:
@@ -95,28 +82,20 @@ def run(arguments: argparse.Namespace) -> int:
     """Play the seeds. Returns 0 when every one held and 1 when one did not; raises ``ConfigError``
     for a seed or an option that makes no sense."""
     changes = dict(_change(text) for text in arguments.set)
-    others = ("fetching", "producing", "exactly_once", "workers")
-    if arguments.events and any(getattr(arguments, each) for each in others):
-        raise ConfigError("--events is for worlds of groups")
+    chosen = (world for world in WORLDS.values() if getattr(arguments, _name(world), False))
+    kind = next(chosen, GroupWorld)
     seeds = seeds_of(arguments.seeds)
-    if arguments.fetching:
-        worlds = [with_changes(draw_fetch_options(seed), changes) for seed in seeds]
-        summary = _Summary(FETCH_PROBES, arguments)
-        return summary.play(worlds, simulate_fetching, _fetching_line)
-    if arguments.producing:
-        plays = [with_changes(draw_produce_options(seed), changes) for seed in seeds]
-        return _Summary(PRODUCE_PROBES, arguments).play(plays, simulate_producing, _producing_line)
-    if arguments.exactly_once:
-        lives = [with_changes(draw_process_options(seed), changes) for seed in seeds]
-        summary = _Summary(PROCESS_PROBES, arguments)
-        return summary.play(lives, simulate_exactly_once, _exactly_once_line)
-    if arguments.workers:
-        shifts = [with_changes(draw_worker_options(seed), changes) for seed in seeds]
-        return _Summary(WORKER_PROBES, arguments).play(shifts, simulate_workers, _workers_line)
-    plans = [with_changes(draw_options(seed), changes) for seed in seeds]
-    if arguments.events is not None:
-        return _recorded(arguments, plans)
-    return _Summary(PROBES, arguments).play(plans, simulate, _line)
+    plans = [with_changes(kind.draw(seed), changes) for seed in seeds]
+    if arguments.events is None:
+        return _Summary(kind.PROBES, arguments).play(plans, kind.play)
+    if kind is not GroupWorld:
+        raise ConfigError("--events is for worlds of groups")
+    return _recorded(arguments, plans)
+
+
+def _name(world: type[World[Any, Any]]) -> str:
+    """Of its argument; empty for the kind that has none."""
+    return world.FLAG.removeprefix("--").replace("-", "_")
 
 
 def _recorded(arguments: argparse.Namespace, plans: Sequence[Options]) -> int:
@@ -129,11 +108,11 @@ def _recorded(arguments: argparse.Namespace, plans: Sequence[Options]) -> int:
         raise ConfigError(f"--events {arguments.events}: {err.strerror or err}") from err
     stamp = Stamp(writer=f"seed-{plans[0].seed}", host="simulation")
 
-    def play(options: Options, sink: Sink | None) -> Result:
-        return simulate(options, sink, lambda event: file.append(stamp.on(event)))
+    def play(options: Options, sink: Sink | None) -> Outcome[Options]:
+        return GroupWorld.create(options, sink, lambda event: file.append(stamp.on(event))).run()
 
     try:
-        return _Summary(PROBES, arguments).play(plans, play, _line)
+        return _Summary(GroupWorld.PROBES, arguments).play(plans, play)
     finally:
         file.end()
 
@@ -158,8 +137,7 @@ class _Summary:
     def play(
         self,
         plans: Sequence[AnyParameters],
-        simulate_one: Callable[[AnyParameters, Sink | None], AnyOutcome],
-        line: Callable[[AnyOutcome], str],
+        simulate_one: Callable[[AnyParameters, Sink | None], Outcome[AnyParameters]],
     ) -> int:
         """Play all, and print what comes of them; returns the exit code."""
         for options in plans:
@@ -170,59 +148,10 @@ class _Summary:
                 self._failed.append(options.seed)
                 continue
             self._reached.update(result.probes)
-            print(f"{options.seed} {result.digest}" if self._digest else line(result))
+            print(f"{options.seed} {result.digest}" if self._digest else result.line())
         for name in self._probes:
             print(f"{self._reached[name]:>8}  {name}")
         if self._failed:
             seeds = " ".join(map(str, self._failed))
             print(f"{len(self._failed)} of {len(plans)} seeds failed: {seeds}")
         return 1 if self._failed else 0
-
-
-def _line(result: Result) -> str:
-    return (
-        f"seed {result.options.seed:>6}  {result.options.profile}  "
-        f"{result.virtual_ms / 1000:>7.1f} virtual s  {result.events:>7} events  "
-        f"order after {result.converged_ms / 1000:>5.1f} s  {result.records:>6} records  "
-        f"{result.digest[:12]}"
-    )
-
-
-def _fetching_line(result: FetchResult) -> str:
-    return (
-        f"seed {result.options.seed:>6}  {result.options.profile}  "
-        f"{result.virtual_ms / 1000:>7.1f} virtual s  {result.events:>7} events  "
-        f"all read after {result.converged_ms / 1000:>5.1f} s  "
-        f"{result.records:>6} of {result.written:>6} records  {result.requests:>5} fetches  "
-        f"{result.resets:>3} resets  {result.truncations:>3} truncations  {result.digest[:12]}"
-    )
-
-
-def _producing_line(result: ProduceResult) -> str:
-    return (
-        f"seed {result.options.seed:>6}  {result.options.profile}  "
-        f"{result.virtual_ms / 1000:>7.1f} virtual s  {result.events:>7} events  "
-        f"order after {result.converged_ms / 1000:>5.1f} s  "
-        f"{result.records:>6} of {result.appended:>6} records  {result.committed:>4} of "
-        f"{result.transactions:>4} transactions  {result.requests:>6} requests  "
-        f"{result.digest[:12]}"
-    )
-
-
-def _exactly_once_line(result: ProcessResult) -> str:
-    return (
-        f"seed {result.options.seed:>6}  {result.options.profile}  "
-        f"{result.virtual_ms / 1000:>7.1f} virtual s  {result.events:>7} events  "
-        f"order after {result.converged_ms / 1000:>5.1f} s  "
-        f"{result.records:>6} of {result.written:>6} inputs  {result.committed:>4} of "
-        f"{result.transactions:>4} transactions  {result.digest[:12]}"
-    )
-
-
-def _workers_line(result: WorkerResult) -> str:
-    return (
-        f"seed {result.options.seed:>6}  {result.options.profile}  "
-        f"{result.virtual_ms / 1000:>7.1f} virtual s  {result.events:>7} events  "
-        f"order after {result.converged_ms / 1000:>5.1f} s  {result.records:>5} starts  "
-        f"{result.moves:>3} moves where {result.ideal:>3} had to be  {result.digest[:12]}"
-    )

@@ -1,25 +1,20 @@
-"""What every actor of one world of groups shares."""
+"""What every actor of a world with members of groups shares."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping
+from typing import TypeVar
 
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.sim.checkers import Checkers
-from mock_coordinator.sim.history import Histories
-from mock_coordinator.sim.kernel import Kernel
-from mock_coordinator.sim.network import Network
-from mock_coordinator.sim.node_requests import Wires
-from mock_coordinator.sim.probes import Probes
 from mock_coordinator.sim.swarm import GroupParameters, Options
-from mock_coordinator.sim.world_context import Record, WorldContext
+from mock_coordinator.sim.world_context import Record, Sink, WorldContext
 
-__all__ = ["BROKER", "GroupWorld", "SimContext", "server_name", "wires_of"]
+__all__ = ["BROKER", "GroupContext", "SimContext", "server_name"]
 
 BROKER = "broker"
 """The first server's name in the network; where there is one, it is all of them."""
+GroupParameters_co = TypeVar("GroupParameters_co", bound=GroupParameters, covariant=True)
 
 
 def server_name(node_id: int) -> str:
@@ -27,80 +22,22 @@ def server_name(node_id: int) -> str:
     return BROKER if node_id <= 1 else f"{BROKER}{node_id}"
 
 
-class GroupWorld(Protocol):
-    """A world that members of groups can live in."""
+class GroupContext(WorldContext[GroupParameters_co]):
+    """What all worlds have, and the checkers of groups."""
 
-    @property
-    def options(self) -> GroupParameters:
-        """What differs between two runs."""
-        ...
-
-    @property
-    def profile(self) -> Profile:
-        """Of the brokers."""
-        ...
-
-    @property
-    def kernel(self) -> Kernel:
-        """The clock."""
-        ...
-
-    @property
-    def network(self) -> Network:
-        """To the brokers."""
-        ...
-
-    @property
-    def probes(self) -> Probes:
-        """Rare paths."""
-        ...
-
-    @property
-    def histories(self) -> Histories:
-        """What was ever written."""
-        ...
-
-    @property
-    def checkers(self) -> Checkers:
-        """Those who watch groups."""
-        ...
-
-    @property
-    def healed(self) -> bool:
-        """Whether nothing goes wrong any more."""
-        ...
-
-    @property
-    def record(self) -> Record | None:
-        """Takes what happens to members, if somebody wants to have it."""
-        ...
-
-    def tell(self, who: str, what: str, details: str = "") -> None:
-        """One line of the trace."""
-        ...
+    def __init__(
+        self,
+        options: GroupParameters_co,
+        probes: Mapping[str, str],
+        sink: Sink | None = None,
+        *,
+        profile: Profile | None = None,
+        record: Record | None = None,
+    ) -> None:
+        super().__init__(options, probes, sink, profile=profile, record=record)
+        self.checkers = Checkers(
+            self.probes, self.profile.first_group_epoch, extra_heartbeats=options.extra_heartbeats
+        )
 
 
-def wires_of(
-    world: GroupWorld,
-    client: str,
-    server_of: Callable[[int], str],
-    nodes: Callable[[], Sequence[int]],
-) -> Wires:
-    """How a client reaches the brokers of a world."""
-    return Wires(
-        kernel=world.kernel,
-        network=world.network,
-        client=client,
-        codec=world.options.codec,
-        versions=world.profile.api_versions,
-        server_of=server_of,
-        nodes=nodes,
-        request_timeout_ms=world.options.request_timeout_ms,
-    )
-
-
-@dataclass(slots=True, kw_only=True)
-class SimContext(WorldContext[Options]):
-    """What all worlds have, and those who watch groups."""
-
-    checkers: Checkers
+SimContext = GroupContext[Options]

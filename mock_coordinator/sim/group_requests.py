@@ -38,9 +38,10 @@ from kip848_client.core.wire.messages.metadata import MetadataRequest, MetadataR
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.sim.checkers import Tag, subscription_of
 from mock_coordinator.sim.client_connection import Answer, ClientConnection
-from mock_coordinator.sim.context import GroupWorld
+from mock_coordinator.sim.context import GroupContext
 from mock_coordinator.sim.invariants import MemberView
 from mock_coordinator.sim.node_requests import Wires
+from mock_coordinator.sim.swarm import GroupParameters
 
 __all__ = ["GroupRequests", "Sender"]
 
@@ -63,7 +64,7 @@ class Sender(MemberView, Protocol):
     """What the requests need of their process."""
 
     @property
-    def context(self) -> GroupWorld:
+    def context(self) -> GroupContext[GroupParameters]:
         """The world."""
         ...
 

@@ -32,12 +32,13 @@ from kip848_client.core.member import AssignedPartition
 from kip848_client.core.offsets import CommittableOffset, OffsetTracker
 from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.errors import Kip848Error
-from mock_coordinator.sim.context import GroupWorld
+from mock_coordinator.sim.context import GroupContext
 from mock_coordinator.sim.fetching.driver import FetchDriver
 from mock_coordinator.sim.fetching.reader import RecordReader
 from mock_coordinator.sim.history import Reader, WrongRecord
 from mock_coordinator.sim.invariants import Deliveries, Violation
 from mock_coordinator.sim.node_requests import Wires
+from mock_coordinator.sim.swarm import GroupParameters
 
 __all__ = ["MemberRecords"]
 
@@ -52,7 +53,7 @@ class MemberRecords:
 
     def __init__(
         self,
-        context: GroupWorld,
+        context: GroupContext[GroupParameters],
         wires: Wires,
         rng: Random,
         tracker: OffsetTracker,

@@ -3,9 +3,10 @@ nodes stop and start. What else troubles them is their subclasses' business."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from random import Random
 from typing import Any, Final, Generic
 
 from kip848_client.core.wire._fields import Message
@@ -20,6 +21,7 @@ from mock_coordinator.core.inputs import (
 )
 from mock_coordinator.core.logs.log import PartitionLog
 from mock_coordinator.core.outputs import Reply
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.sim.client_connection import pack, unpack_request
 from mock_coordinator.sim.kernel import Timer
@@ -50,13 +52,27 @@ class Waiting:
 class Nodes(Generic[AnyParameters]):
     """All nodes. The three methods that do nothing here are for subclasses."""
 
-    def __init__(self, context: WorldContext[AnyParameters], core: ClusterCore) -> None:
+    def __init__(
+        self,
+        context: WorldContext[AnyParameters],
+        settings: Mapping[str, str],
+        racks: Sequence[str] = (),
+    ) -> None:
         self._world = context
-        self.core = core
+        ids, brokers = context.kernel.rng("uuid"), context.options.brokers
+        self.core = ClusterCore.create(
+            BrokerConfig(context.profile, {"default.replication.factor": str(brokers), **settings}),
+            lambda: ids.randbytes(16),
+            context.kernel.now_ms,
+            brokers=brokers,
+            racks=racks,
+        )
         self._waiting: dict[tuple[int, int], Waiting] = {}
         self._ghosts = 0
+        self._newest: dict[object, int] = {}
+        """By sender, the number of its newest heartbeat."""
         self._timer: Timer | None = None
-        for node in core.broker.nodes:
+        for node in self.core.broker.nodes:
             self._listen(node.node_id)
 
     def _listen(self, node_id: int) -> None:
@@ -130,6 +146,16 @@ class Nodes(Generic[AnyParameters]):
         )
         self.step(event)
 
+    def is_outdated(self, packet: Packet, sender: object, number: int) -> bool:
+        """Whether this heartbeat arrives after a younger one of its sender, or twice. Worlds that
+        check who runs what do not let it in: heartbeats have no number, so that a coordinator may
+        take an old acknowledgement for a new one and give away what is being worked on.
+        ``sim.invariants`` says more; nobody can do anything about that."""
+        if packet.again or number < self._newest.get(sender, 0):
+            return True
+        self._newest[sender] = number
+        return False
+
     def step(self, event: Input) -> None:
         """Let something happen to the brokers, and send what they answer."""
         for output in self.core.step(self._world.kernel.now_ms, event):
@@ -186,6 +212,14 @@ class Nodes(Generic[AnyParameters]):
         del self._world.network.servers[node_name(node_id)]
         self._world.network.reset_all(node_name(node_id))
         self._waiting = {k: w for k, w in self._waiting.items() if w.node_id != node_id}
+
+    def stop_one(self, rng: Random, down_ms_max: int) -> None:
+        """A node dies, or is shut down, and comes back."""
+        up = [node.node_id for node in self.core.broker.nodes if node.up]
+        if up:
+            node_id = rng.choice(up)
+            self.stop(node_id, rng.choice((0, 0, 500, 3_000)))
+            self._world.kernel.after(rng.randint(1, down_ms_max), lambda: self.start(node_id))
 
     def start(self, node_id: int) -> None:
         """It runs again."""

@@ -20,7 +20,7 @@ from kip848_client.core.member import (
 from kip848_client.core.offsets import OffsetTracker
 from kip848_client.core.types import GroupId, MemberId, TopicIdPartition
 from mock_coordinator.sim.application import Application
-from mock_coordinator.sim.context import SimContext, server_name, wires_of
+from mock_coordinator.sim.context import SimContext, server_name
 from mock_coordinator.sim.membership import MemberConfig, Membership
 
 __all__ = ["MemberPlan", "MemberProcess"]
@@ -69,7 +69,7 @@ class MemberProcess:
             auto_commit=plan.auto_commit,
         )
         nodes = range(1, context.options.brokers + 1)
-        wires = wires_of(context, plan.name, server_name, lambda: nodes)
+        wires = context.wires(plan.name, server_name, lambda: nodes)
         any_node = replace(wires, nodes=lambda: (1,))  # where one is down, all are
         self._membership = Membership(self, any_node, config, self._tracker)
         self._on_exit = on_exit

@@ -24,6 +24,7 @@ __all__ = [
     "Parameters",
     "changes_of",
     "draw_options",
+    "profile_of",
     "replaying",
     "with_changes",
 ]
@@ -41,6 +42,7 @@ class Parameters:
 
     codec: bool = False
     """Pass every message through its bytes."""
+    brokers: int
     topics: int
     partitions_max: int
     safety_ms: int
@@ -122,6 +124,11 @@ class Options(GroupParameters):
 _PROFILE_NAMES: Final = tuple(sorted(PROFILES))
 
 
+def profile_of(seed: int) -> str:
+    """The profiles take turns, so that any 5 seeds in a row have all."""
+    return _PROFILE_NAMES[seed % len(_PROFILE_NAMES)]
+
+
 class Dice:
     """Draws the options of a run."""
 
@@ -147,13 +154,13 @@ class Dice:
 
 
 def draw_options(seed: int) -> Options:
-    """The options of a seed. The profiles take turns, so that any 5 seeds in a row have all."""
+    """The options of a seed."""
     dice = Dice(Random(f"{seed}/options"))
     session_ms = dice.between(SESSION_MS_MIN // 1_000, 45) * 1_000
     heartbeat_ms = min(dice.between(500, 5_000), session_ms // 3)
     return Options(
         seed=seed,
-        profile=_PROFILE_NAMES[seed % len(_PROFILE_NAMES)],
+        profile=profile_of(seed),
         codec=dice.between(0, 9) == 0,
         groups=1 if dice.between(0, 3) else 2,
         members=dice.between(1, 5),

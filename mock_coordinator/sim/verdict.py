@@ -28,6 +28,18 @@ class Outcome(Generic[AnyParameters]):
     """Handed out."""
     probes: Mapping[str, int]
 
+    def details(self) -> str:
+        """What is worth a look, for a kind of world."""
+        return ""
+
+    def line(self) -> str:
+        """The run in one line."""
+        return (
+            f"seed {self.options.seed:>6}  {self.options.profile}  "
+            f"{self.virtual_ms / 1000:>7.1f} virtual s  {self.events:>7} events  "
+            f"{self.details()}  {self.digest[:12]}"
+        )
+
 
 class Failure(Exception):
     """A run in which something did not hold: what, how to see it again, and the last events."""

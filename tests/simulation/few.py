@@ -8,22 +8,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
 
-from mock_coordinator.sim import PROBES, draw_options, simulate
-from mock_coordinator.sim.exactly_once.options import draw_process_options
-from mock_coordinator.sim.exactly_once.probes import PROCESS_PROBES
-from mock_coordinator.sim.exactly_once.world import simulate_exactly_once
-from mock_coordinator.sim.fetching.options import draw_fetch_options
-from mock_coordinator.sim.fetching.probes import FETCH_PROBES
-from mock_coordinator.sim.fetching.world import simulate_fetching
-from mock_coordinator.sim.producing.options import draw_produce_options
-from mock_coordinator.sim.producing.probes import PRODUCE_PROBES
-from mock_coordinator.sim.producing.world import simulate_producing
-from mock_coordinator.sim.workers.options import draw_worker_options
-from mock_coordinator.sim.workers.probes import WORKER_PROBES
-from mock_coordinator.sim.workers.world import simulate_workers
+from mock_coordinator.sim import WORLDS
+from mock_coordinator.sim.world import World
 
 __all__ = ["few", "missing"]
 
@@ -59,45 +48,18 @@ def few(wanted: Iterable[str], played: Iterable[Played]) -> list[int]:
     return chosen
 
 
-def _group(seed: int) -> Mapping[str, int]:
-    return simulate(draw_options(seed)).probes
-
-
-def _fetch(seed: int) -> Mapping[str, int]:
-    return simulate_fetching(draw_fetch_options(seed)).probes
-
-
-def _produce(seed: int) -> Mapping[str, int]:
-    return simulate_producing(draw_produce_options(seed)).probes
-
-
-def _process(seed: int) -> Mapping[str, int]:
-    return simulate_exactly_once(draw_process_options(seed)).probes
-
-
-def _work(seed: int) -> Mapping[str, int]:
-    return simulate_workers(draw_worker_options(seed)).probes
-
-
-def _play(seed: int, world: Callable[[int], Mapping[str, int]]) -> Played:
+def _play(seed: int, world: type[World[Any, Any]]) -> Played:
     began = time.perf_counter()
-    probes = world(seed)
+    probes = world.play(world.draw(seed)).probes
     seconds = time.perf_counter() - began
     return Played(seed, seconds, frozenset(name for name, count in probes.items() if count))
 
 
 def main(arguments: list[str]) -> None:
     """Print the seeds."""
-    worlds = {
-        "groups": (_group, PROBES),
-        "fetching": (_fetch, FETCH_PROBES),
-        "producing": (_produce, PRODUCE_PROBES),
-        "exactly-once": (_process, PROCESS_PROBES),
-        "workers": (_work, WORKER_PROBES),
-    }
-    world, wanted = worlds[arguments[0]]
+    world = WORLDS[arguments[0]]
     played = [_play(seed, world) for seed in range(_SEEDS)]
-    chosen = few(wanted, played)
+    chosen = few(world.PROBES, played)
     seconds = sum(each.seconds for each in played if each.seed in chosen)
     print(tuple(sorted(chosen)), f"{seconds:.1f} s")
 

@@ -9,11 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from mock_coordinator.sim import Failure, draw_options, simulate
+from mock_coordinator.sim import Failure, GroupWorld, draw_options, simulate
 from mock_coordinator.sim.kernel import Kernel
 from mock_coordinator.sim.swarm import changes_of, with_changes
-from mock_coordinator.sim.world import World, replay_command
-from tests.simulation.worlds import failure_of
+from tests.simulation.planted import failure_of
 
 _MORE = pytest.mark.everything("more of the same dice")
 
@@ -61,20 +60,21 @@ def test_names_keep_their_randomness_apart() -> None:
 
 
 def test_a_failure_says_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stuck(world: World) -> list[str]:
+    def stuck(world: GroupWorld) -> list[str]:
         return [f"nothing is wrong with {world}, and yet"]
 
-    monkeypatch.setattr(World, "pending", stuck)
-    options = with_changes(draw_options(7), {"safety_ms": "20000", "codec": "true"})
-    failure = failure_of(options)
+    monkeypatch.setattr(GroupWorld, "pending", stuck)
+    changes = {"safety_ms": "20000", "codec": "true"}
+    options = with_changes(draw_options(7), changes)
+    failure = failure_of(GroupWorld, 7, changes)
     assert isinstance(failure, Failure)
     said = str(failure).splitlines()
     assert said[0].startswith("Stuck: nothing is wrong")
     assert said[1] == "seed 7"
     assert said[2] == f"options {options.describe()}"
     assert 40 <= len(said[3:-1]) <= 50
-    assert said[-1] == f"replay: {replay_command(options)}"
-    assert replay_command(options).startswith("python -m mock_coordinator.sim --seed 7 --set ")
+    assert said[-1] == f"replay: {(replay := GroupWorld.replay_command(options))}"
+    assert replay.startswith("python -m mock_coordinator.sim --seed 7 --set ")
     again = with_changes(
         draw_options(7), {k: str(v) for k, v in changes_of(options, draw_options(7)).items()}
     )

@@ -7,7 +7,8 @@ and worlds are played until one fails.
 from __future__ import annotations
 
 import sys
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final
 
 import pytest
 
@@ -28,30 +29,31 @@ from mock_coordinator.sim.fetching.asking import (
     Sane,
     Session,
 )
-from mock_coordinator.sim.fetching.options import draw_fetch_options
 from mock_coordinator.sim.fetching.reading import Closed, Delivered, Moved
 from mock_coordinator.sim.fetching.structure import Adjoin, Awaited, Budget, Inert, InStep
-from mock_coordinator.sim.fetching.world import simulate_fetching
-from mock_coordinator.sim.swarm import with_changes
-from mock_coordinator.sim.verdict import Failure, Stuck
+from mock_coordinator.sim.fetching.world import FetchWorld
+from mock_coordinator.sim.verdict import Stuck
+from tests.simulation.planted import Bug, found
 from tests.support.planting import Plant, plant
 
 
-class Bug(NamedTuple):
-    """What is wrong, where, and what the checkers say of it. ``right`` and ``wrong`` may be several
-    lines, each in the place of one."""
-
-    name: str
-    owner: Any
-    function: str
-    right: str
-    wrong: str
-    said: str
-    changes: dict[str, str] = {}  # noqa: RUF012 - nothing changes it
+def _bug(
+    name: str,
+    owner: Any,
+    function: str,
+    right: str,
+    wrong: str,
+    said: str,
+    changes: Mapping[str, str] = {},
+) -> Bug:
+    """``right`` and ``wrong`` may be several lines, each in the place of one."""
+    lines = zip(right.splitlines(), wrong.splitlines(), strict=True)
+    plants = tuple(Plant(owner, function, *line) for line in lines)
+    return Bug(name, said, plants, {"safety_ms": "20000", **changes})
 
 
 BUGS: Final = (
-    Bug(
+    _bug(
         "an answer to what was asked before a seek is taken",
         Answers,
         "take",
@@ -61,7 +63,7 @@ BUGS: Final = (
         "Violation: Inert",
         {"act_every_ms": "100"},
     ),
-    Bug(
+    _bug(
         "records of aborted transactions are handed out",
         Answers,
         "_on_records",
@@ -70,7 +72,7 @@ BUGS: Final = (
         "Violation: Delivered",
         {"read_committed": "true", "transactional": "0.8"},
     ),
-    Bug(
+    _bug(
         "the next offset is counted in records",
         sys.modules["kip848_client.core.fetch._walk"],
         "_batch",
@@ -79,7 +81,7 @@ BUGS: Final = (
         "Stuck",
         {"compact_every_ms": "500"},
     ),
-    Bug(
+    _bug(
         "nothing is forgotten in a session",
         FetchSession,
         "plan_changes",
@@ -88,7 +90,7 @@ BUGS: Final = (
         "Violation: Session",
         {"session_slots": "1000", "act_every_ms": "300"},
     ),
-    Bug(
+    _bug(
         "an offset that moved is not told in a session",
         FetchSession,
         "plan_changes",
@@ -97,7 +99,7 @@ BUGS: Final = (
         "Violation: NoStorm",
         {"session_slots": "1000"},
     ),
-    Bug(
+    _bug(
         "the session epoch is kept after an answer was lost",
         FetchSession,
         "lost",
@@ -106,7 +108,7 @@ BUGS: Final = (
         "Violation: Session",
         {"session_slots": "1000", "lose_response": "0.2"},
     ),
-    Bug(
+    _bug(
         "INVALID_FETCH_SESSION_EPOCH is answered with the same epoch",
         FetchSession,
         "_refused",
@@ -115,7 +117,7 @@ BUGS: Final = (
         "Violation: Session",
         {"session_slots": "1000", "refuse": "0.2"},
     ),
-    Bug(
+    _bug(
         "a replica's word that the position is out of range is final",
         Answers,
         "_on_error",
@@ -124,7 +126,7 @@ BUGS: Final = (
         "Violation: Moved",
         {"reset_policy": "earliest", "near": "true", "brokers": "3", "lag": "0.5"},
     ),
-    Bug(
+    _bug(
         "nothing is reserved for what was asked for",
         Planner,
         "_send",
@@ -133,7 +135,7 @@ BUGS: Final = (
         "Violation: Budget",
         {"buffer_bytes": "1000", "max_bytes": "1000", "max_partition_bytes": "500"},
     ),
-    Bug(
+    _bug(
         "a broker is asked though the budget is used up",
         Planner,
         "_grant",
@@ -142,7 +144,7 @@ BUGS: Final = (
         "Violation: Budget",
         {"buffer_bytes": "1000", "max_bytes": "1000", "max_partition_bytes": "500"},
     ),
-    Bug(
+    _bug(
         "partitions never take turns",
         Planner,
         "served",
@@ -162,7 +164,7 @@ BUGS: Final = (
             "safety_ms": "5000",
         },
     ),
-    Bug(
+    _bug(
         "a hint of a former leader is believed",
         Leaders,
         "hint",
@@ -171,7 +173,7 @@ BUGS: Final = (
         "Violation: Sane",
         {"refuse": "0.2", "brokers": "3", "elect_every_ms": "500"},
     ),
-    Bug(
+    _bug(
         "the last epoch is not said, so a cut is not noticed",
         Planner,
         "_want",
@@ -180,7 +182,7 @@ BUGS: Final = (
         "Violation: Delivered",
         {"cut_every_ms": "1000", "produce_every_ms": "50"},
     ),
-    Bug(
+    _bug(
         "a cut below the position is not told",
         Answers,
         "_on_diverging",
@@ -189,7 +191,7 @@ BUGS: Final = (
         "Stuck",
         {"cut_every_ms": "1000", "reset_policy": "latest", "produce_every_ms": "50"},
     ),
-    Bug(
+    _bug(
         "what is paused is handed out",
         Buffer,
         "refresh",
@@ -198,7 +200,7 @@ BUGS: Final = (
         "Violation: Closed",
         {"act_every_ms": "300"},
     ),
-    Bug(
+    _bug(
         "what is paused is fetched",
         Planner,
         "refresh",
@@ -207,7 +209,7 @@ BUGS: Final = (
         "Violation: Session",
         {"act_every_ms": "300"},
     ),
-    Bug(
+    _bug(
         "what is being revoked is not held",
         FetchCore,
         "_on_assignment",
@@ -216,7 +218,7 @@ BUGS: Final = (
         "Violation: Session",
         {"act_every_ms": "300"},
     ),
-    Bug(
+    _bug(
         "an older seek wins",
         Tenures,
         "end_seek",
@@ -225,7 +227,7 @@ BUGS: Final = (
         "Violation: Moved",
         {"act_every_ms": "100"},
     ),
-    Bug(
+    _bug(
         "a broker is asked while it is throttled",
         Answers,
         "take",
@@ -234,7 +236,7 @@ BUGS: Final = (
         "Violation: OneRequest",
         {"throttle": "0.2"},
     ),
-    Bug(
+    _bug(
         "no rest where nothing moves",
         Answers,
         "_rest",
@@ -243,7 +245,7 @@ BUGS: Final = (
         "Violation: NoStorm",
         {"stop_every_ms": "2000"},
     ),
-    Bug(
+    _bug(
         "no pause between two questions for metadata",
         MetadataQuestions,
         "ask",
@@ -252,7 +254,7 @@ BUGS: Final = (
         "Violation: NoStorm",
         {"stop_every_ms": "2000", "brokers": "1"},
     ),
-    Bug(
+    _bug(
         "a check of the position never ends",
         Tenures,
         "_on_result",
@@ -261,7 +263,7 @@ BUGS: Final = (
         "Violation: Awaited",
         {"refuse": "0.2"},
     ),
-    Bug(
+    _bug(
         "another topic of the same name is read without a word",
         Topics,
         "_takes_over",
@@ -270,7 +272,7 @@ BUGS: Final = (
         "Violation: Closed",
         {"has_group": "false", "administer_every_ms": "3000"},
     ),
-    Bug(
+    _bug(
         "an answer to a fetch that is not open is taken",
         Planner,
         "ended",
@@ -278,7 +280,7 @@ BUGS: Final = (
         "next(iter(self._open.values()), None)",
         "Violation: Inert",
     ),
-    Bug(
+    _bug(
         "an answer is judged by its offset, not by the tenure of its partition",
         Answers,
         "take",
@@ -287,7 +289,7 @@ BUGS: Final = (
         "Violation: Inert",
         {"act_every_ms": "30", "administer_every_ms": "0", "max_wait_ms": "2000"},
     ),
-    Bug(
+    _bug(
         "what is known of aborted transactions outlives its answer",
         Answers,
         "_on_records",
@@ -296,7 +298,7 @@ BUGS: Final = (
         "Violation: Delivered",
         {"read_committed": "true", "transactional": "0.8"},
     ),
-    Bug(
+    _bug(
         "a session is asked for nothing when nothing is wanted",
         Planner,
         "plan",
@@ -305,7 +307,7 @@ BUGS: Final = (
         "Violation: OneRequest",
         {"act_every_ms": "300"},
     ),
-    Bug(
+    _bug(
         "a stale answer is not counted",
         FetchCore,
         "_count_stale",
@@ -313,7 +315,7 @@ BUGS: Final = (
         "pass",
         "Violation: Inert",
     ),
-    Bug(
+    _bug(
         "what is noted of a request is not what is sent",
         FetchSession,
         "_ask",
@@ -322,7 +324,7 @@ BUGS: Final = (
         "Violation: InStep",
         {"session_slots": "1000"},
     ),
-    Bug(
+    _bug(
         "nobody checks a position when the records before it were read",
         FetchCore,
         "_on_buffer_read",
@@ -331,7 +333,7 @@ BUGS: Final = (
         "Violation: Awaited",
         {"reset_policy": "earliest", "retain_every_ms": "500"},
     ),
-    Bug(
+    _bug(
         "damaged bytes are fetched at a later offset",
         Partition,
         "renew",
@@ -348,17 +350,6 @@ CHECKERS: Final = (
     *(Delivered, Closed, Moved),
     *(Adjoin, Awaited, Budget, InStep, Inert),
 )
-
-
-def found(changes: dict[str, str]) -> str:
-    """What the first world says that fails."""
-    for seed in range(40):
-        options = with_changes(draw_fetch_options(seed), {"safety_ms": "20000", **changes})
-        try:
-            simulate_fetching(options)
-        except Failure as failure:
-            return str(failure).splitlines()[0]
-    return "nothing"
 
 
 _LONG: Final = pytest.mark.everything("few worlds show it, and its checker has another bug")
@@ -382,9 +373,8 @@ _FEW_SHOW: Final = frozenset(
     ],
 )
 def test_a_planted_bug_is_found(monkeypatch: pytest.MonkeyPatch, bug: Bug) -> None:
-    lines = zip(bug.right.splitlines(), bug.wrong.splitlines(), strict=True)
-    plant(monkeypatch, *(Plant(bug.owner, bug.function, *line) for line in lines))
-    assert bug.said in found(bug.changes)
+    plant(monkeypatch, *bug.plants)
+    assert bug.said in "".join(found(FetchWorld, range(40), bug.said, bug.changes))
 
 
 def test_each_checker_finds_a_planted_bug() -> None:

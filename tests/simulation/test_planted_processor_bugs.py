@@ -6,7 +6,7 @@ another text in the place of a few of its words, and worlds are played until one
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import pytest
 
@@ -32,26 +32,14 @@ from mock_coordinator.sim.exactly_once.judge import (
     Owned,
     StaleOwner,
 )
-from mock_coordinator.sim.exactly_once.options import ProcessOptions, draw_process_options
-from mock_coordinator.sim.exactly_once.world import simulate_exactly_once
+from mock_coordinator.sim.exactly_once.world import ProcessWorld
 from mock_coordinator.sim.history import Histories
 from mock_coordinator.sim.invariants import Violation
 from mock_coordinator.sim.producing.facts import Facts, Transaction
 from mock_coordinator.sim.producing.writing import Writing
 from mock_coordinator.sim.recorded_groups import RecordedGroups
-from mock_coordinator.sim.swarm import with_changes
-from mock_coordinator.sim.verdict import Failure
+from tests.simulation.planted import Bug, found, heads
 from tests.support.planting import Plant, plant
-
-
-class Bug(NamedTuple):
-    """What is wrong, where, and what the checkers say of it."""
-
-    name: str
-    said: str
-    plants: tuple[Plant, ...]
-    changes: dict[str, str]
-
 
 _CALM: Final = {
     "lose_request": "0",
@@ -319,31 +307,9 @@ BUGS: Final = (
 CHECKERS: Final = (EachOnce, OffsetsToo, OutputsToo, Owned, StaleOwner, EndedFirst, NotInDoubt)
 
 
-def failure_of(options: ProcessOptions) -> str:
-    """What a world says that fails; nothing of one that does not."""
-    try:
-        simulate_exactly_once(options)
-    except Failure as failure:
-        return str(failure).splitlines()[0]
-    return ""
-
-
+_SHORT: Final = {"safety_ms": "8000"}
 _WORLDS: Final = 60
 """So many are played at most. The rarest bug shows in one of 13."""
-
-
-def found(bug: Bug) -> list[str]:
-    """What worlds say that fail, up to the one that says what the bug is. Which checker comes first
-    depends on what else happens in a world."""
-    said: list[str] = []
-    for seed in range(_WORLDS):
-        options = with_changes(draw_process_options(seed), {"safety_ms": "8000", **bug.changes})
-        failure = failure_of(options)
-        if failure:
-            said.append(failure)
-        if bug.said in failure:
-            break
-    return said
 
 
 _QUICK: Final = 6
@@ -360,7 +326,7 @@ _SOON: Final = [bug for bug in BUGS if bug.said not in _SLOW][:_QUICK]
 )
 def test_a_planted_bug_is_found(monkeypatch: pytest.MonkeyPatch, bug: Bug) -> None:
     plant(monkeypatch, *bug.plants)
-    said = found(bug)
+    said = found(ProcessWorld, range(_WORLDS), bug.said, _SHORT | bug.changes, failures=None)
     assert any(bug.said in each for each in said), said
 
 
@@ -377,11 +343,11 @@ def test_only_the_owner_check_finds_some_of_its_bug(monkeypatch: pytest.MonkeyPa
     (bug,) = (each for each in BUGS if each.said == "Violation: Owned")
     plant(monkeypatch, *bug.plants)
     for seed in range(10, 40):
-        options = with_changes(draw_process_options(seed), {"safety_ms": "8000", **bug.changes})
-        if bug.said in failure_of(options):
+        changes = _SHORT | bug.changes
+        if any(bug.said in head for head in heads(ProcessWorld, [seed], changes)):
             with monkeypatch.context() as blind:
                 plant(blind, Plant(Judge, "_offered", "member is None or", "False and"))
-                if not failure_of(options):
+                if not list(heads(ProcessWorld, [seed], changes)):
                     return
     raise AssertionError("whatever it finds, others find")
 

@@ -6,7 +6,7 @@ place of a few of its words, and worlds are played until one fails.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import pytest
 
@@ -27,9 +27,8 @@ from mock_coordinator.sim.producing.asking import (
     OneVersion,
     TheSame,
 )
-from mock_coordinator.sim.producing.options import draw_produce_options
 from mock_coordinator.sim.producing.structure import Awaited, Budget, Inert, Released, ToldOnce
-from mock_coordinator.sim.producing.world import simulate_producing
+from mock_coordinator.sim.producing.world import ProduceWorld
 from mock_coordinator.sim.producing.writing import (
     Aborted,
     Acknowledged,
@@ -42,19 +41,9 @@ from mock_coordinator.sim.producing.writing import (
     Wanted,
     Whole,
 )
-from mock_coordinator.sim.swarm import with_changes
-from mock_coordinator.sim.verdict import Failure, Stuck
+from mock_coordinator.sim.verdict import Stuck
+from tests.simulation.planted import Bug, found
 from tests.support.planting import Plant, plant
-
-
-class Bug(NamedTuple):
-    """What is wrong, where, and what the checkers say of it."""
-
-    name: str
-    said: str
-    plants: tuple[Plant, ...]
-    changes: dict[str, str]
-
 
 _PLAIN: Final = {"plain": "2", "transactional": "0"}
 _V1: Final = {"plain": "0", "transactional": "2", "level": "1"}
@@ -411,24 +400,10 @@ CHECKERS: Final = (
 )
 
 
+_SHORT: Final = {"safety_ms": "8000"}
 _WORLDS: Final = 400
 """So many are played at most. The rarest bug, a request that comes late and last, shows in one of
 100; a world takes a tenth of a second."""
-
-
-def found(bug: Bug) -> list[str]:
-    """What worlds say that fail, up to the one that says what the bug is. Which checker comes first
-    depends on what else happens in a world."""
-    said: list[str] = []
-    for seed in range(_WORLDS):
-        options = with_changes(draw_produce_options(seed), {"safety_ms": "8000", **bug.changes})
-        try:
-            simulate_producing(options)
-        except Failure as failure:
-            said.append(str(failure).splitlines()[0])
-            if bug.said in said[-1]:
-                break
-    return said
 
 
 _QUICK: Final = 12
@@ -445,7 +420,7 @@ _SOON: Final = [bug for bug in BUGS if bug.said not in _SLOW][:_QUICK]
 )
 def test_a_planted_bug_is_found(monkeypatch: pytest.MonkeyPatch, bug: Bug) -> None:
     plant(monkeypatch, *bug.plants)
-    said = found(bug)
+    said = found(ProduceWorld, range(_WORLDS), bug.said, _SHORT | bug.changes, failures=None)
     assert any(bug.said in each for each in said), said
 
 

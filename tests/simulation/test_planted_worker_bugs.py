@@ -13,10 +13,9 @@ from typing import Final, NamedTuple
 import pytest
 
 from mock_coordinator.sim.invariants import Violation
-from mock_coordinator.sim.swarm import with_changes
-from mock_coordinator.sim.verdict import Failure, Stuck
-from mock_coordinator.sim.workers.options import draw_worker_options
-from mock_coordinator.sim.workers.world import simulate_workers
+from mock_coordinator.sim.verdict import Stuck
+from mock_coordinator.sim.workers.world import WorkerWorld
+from tests.simulation import planted
 from tests.support.planting import plant
 from tests.unit.worker.test_planted_bugs import BUGS
 
@@ -70,18 +69,8 @@ FOUND: Final = {
 @pytest.mark.timeout(120)
 def test_a_bug_is_found(monkeypatch: pytest.MonkeyPatch, name: str, found: Found) -> None:
     plant(monkeypatch, BUGS[name].plant)
-    for seed in _SEEDS:
-        failure = _failure_of(seed, found.changes)
-        if failure is not None:
-            assert isinstance(failure.cause, found.kind), failure
-            assert found.said in str(failure.cause), failure
-            return
-    pytest.fail(f"{name}: no seed of {_SEEDS} finds it")
-
-
-def _failure_of(seed: int, changes: dict[str, str]) -> Failure | None:
-    try:
-        simulate_workers(with_changes(draw_worker_options(seed), changes))
-    except Failure as failure:
-        return failure
-    return None
+    kind, said = found.kind.__name__, found.said
+    heads = planted.found(WorkerWorld, _SEEDS, said, found.changes)
+    assert heads, f"{name}: no seed of {_SEEDS} finds it"
+    assert heads[0].startswith(f"{kind}: "), heads
+    assert said in heads[0], heads

@@ -1,9 +1,5 @@
 """The brokers of a world of processors: those of producers, with coordinators of groups whose
-records are read as they are written.
-
-A heartbeat that arrives after a younger one of its member, or twice, is not let in: heartbeats have
-no number, so that a coordinator may take an old acknowledgement for a new one and give a partition
-away that is being worked on. ``sim.invariants`` says more; nobody can do anything about that.
+records are read as they are written. No outdated heartbeat reaches them.
 """
 
 from __future__ import annotations
@@ -12,10 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from kip848_client.core.types import TopicPartition
 from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.groups import StateRecord
 from mock_coordinator.core.groups.records.state_records import OffsetCommit
-from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.sim.checkers import Tag
 from mock_coordinator.sim.client_connection import unpack_request
 from mock_coordinator.sim.exactly_once.context import ProcessContext
@@ -37,29 +31,20 @@ class Brokers(TroubledNodes[ProcessOptions]):
 
     def __init__(self, context: ProcessContext) -> None:
         self._context = context
-        ids = context.kernel.rng("uuid")
         options = context.options
-        config = BrokerConfig(
-            context.profile,
-            {
-                "transaction.state.log.num.partitions": "2",
-                "offsets.topic.num.partitions": str(_JOURNALS),
-                "default.replication.factor": str(options.brokers),
-                "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
-                "group.consumer.min.session.timeout.ms": "1000",
-                "group.consumer.session.timeout.ms": str(options.session_timeout_ms),
-                "group.consumer.min.heartbeat.interval.ms": "100",
-                "group.consumer.heartbeat.interval.ms": str(options.heartbeat_interval_ms),
-                "group.consumer.assignment.interval.ms": "0",
-            },
-        )
-        core = ClusterCore.create(
-            config, lambda: ids.randbytes(16), context.kernel.now_ms, brokers=options.brokers
-        )
+        settings = {
+            "transaction.state.log.num.partitions": "2",
+            "offsets.topic.num.partitions": str(_JOURNALS),
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+            "group.consumer.min.session.timeout.ms": "1000",
+            "group.consumer.session.timeout.ms": str(options.session_timeout_ms),
+            "group.consumer.min.heartbeat.interval.ms": "100",
+            "group.consumer.heartbeat.interval.ms": str(options.heartbeat_interval_ms),
+            "group.consumer.assignment.interval.ms": "0",
+        }
+        super().__init__(context, settings, options, context.writing)
         for partition in range(_JOURNALS):
-            core.broker.disk.journal(partition).watched_by(self._written)
-        self._newest: dict[object, int] = {}
-        super().__init__(context, core, options, context.writing)
+            self.core.broker.disk.journal(partition).watched_by(self._written)
 
     # -- what is written ---------------------------------------------------------------------
 
@@ -89,10 +74,8 @@ class Brokers(TroubledNodes[ProcessOptions]):
 
     def _receive(self, node_id: int, connection: Connection, packet: Packet) -> None:
         tag = packet.tag
-        if isinstance(tag, Tag) and isinstance(
-            unpack_request(packet), ConsumerGroupHeartbeatRequest
-        ):
-            if packet.again or tag.number < self._newest.get(tag.member, 0):
+        if isinstance(tag, Tag):
+            is_heartbeat = isinstance(unpack_request(packet), ConsumerGroupHeartbeatRequest)
+            if is_heartbeat and self.is_outdated(packet, tag.member, tag.number):
                 return
-            self._newest[tag.member] = tag.number
         super()._receive(node_id, connection, packet)

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from mock_coordinator.sim.checkers import Checkers
+from mock_coordinator.core.profiles import profile_named
+from mock_coordinator.sim.context import GroupContext
 from mock_coordinator.sim.exactly_once.judge import Judge
 from mock_coordinator.sim.exactly_once.options import ProcessOptions
-from mock_coordinator.sim.producing.facts import Facts
-from mock_coordinator.sim.producing.writing import Writing
-from mock_coordinator.sim.world_context import WorldContext
+from mock_coordinator.sim.exactly_once.probes import ALL_PROBES
+from mock_coordinator.sim.producing.context import ProducersContext
+from mock_coordinator.sim.world_context import Sink
 
 __all__ = ["ProcessContext"]
 
 
-@dataclass(slots=True, kw_only=True)
-class ProcessContext(WorldContext[ProcessOptions]):
-    """What all worlds have, those who watch groups, producers, and what is processed."""
+class ProcessContext(GroupContext[ProcessOptions], ProducersContext[ProcessOptions]):
+    """What worlds with groups and worlds with producers have, and what is processed."""
 
-    checkers: Checkers
-    facts: Facts
-    writing: Writing
-    judge: Judge
-    requests: int = field(default=0)
-    """That producers asked for."""
+    def __init__(self, options: ProcessOptions, sink: Sink | None = None) -> None:
+        profile = profile_named(options.profile).at_transaction_version(min(options.level, 2))
+        super().__init__(options, ALL_PROBES, sink, profile=profile)
+        self.judge = Judge(
+            self.writing,
+            self.histories,
+            dead_letters=options.dead_letters,
+            mixed=options.batch or options.raises > 0,
+        )

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
-from typing import Final
 
-from mock_coordinator.core.profiles import PROFILES
-from mock_coordinator.sim.swarm import Dice, GroupParameters
+from mock_coordinator.sim.swarm import Dice, GroupParameters, profile_of
 
 __all__ = ["ProcessOptions", "draw_process_options"]
 
@@ -17,7 +15,6 @@ class ProcessOptions(GroupParameters):
     """Everything that differs between two runs of processors."""
 
     # sizes
-    brokers: int
     processors: int
     """At the start. ``topics`` are those that are read; there is one to write to, and one for dead
     letters."""
@@ -71,18 +68,15 @@ class ProcessOptions(GroupParameters):
     """The same, and what was asked for is done all the same."""
 
 
-_PROFILE_NAMES: Final = tuple(sorted(PROFILES))
-
-
 def draw_process_options(seed: int) -> ProcessOptions:
-    """The options of a seed. The profiles take turns, so that any 5 seeds in a row have all. Before
-    transactions V2 nothing keeps a request that comes twice from the next transaction."""
+    """The options of a seed. Before transactions V2 nothing keeps a request that comes
+    twice from the next transaction."""
     dice = Dice(Random(f"{seed}/exactly once/options"))
     level = (1, 2, 2, 3)[dice.between(0, 3)]
     session_ms = dice.between(3, 12) * 1_000
     return ProcessOptions(
         seed=seed,
-        profile=_PROFILE_NAMES[seed % len(_PROFILE_NAMES)],
+        profile=profile_of(seed),
         codec=dice.between(0, 5) == 0,
         brokers=dice.between(1, 3),
         processors=dice.between(1, 3),

@@ -15,7 +15,6 @@ from kip848_client.core.produce import Command as ProducerCommand
 from kip848_client.core.types import GroupId, MemberId, TopicIdPartition
 from kip848_client.errors import CommitInDoubt, Kip848Error, ProducerFenced
 from kip848_client.processor.core import StopRequested
-from mock_coordinator.sim.context import wires_of
 from mock_coordinator.sim.exactly_once.calls import FunctionRaised
 from mock_coordinator.sim.exactly_once.consuming import Consuming
 from mock_coordinator.sim.exactly_once.context import ProcessContext
@@ -66,7 +65,7 @@ class Process:
         self._start_ticket: int | None = None
         self.error: Exception | None = None
         """What its processor ended with."""
-        wires = wires_of(context, name, node_name, lambda: nodes)
+        wires = context.wires(name, node_name, lambda: nodes)
         tracker = OffsetTracker()
         self.driver: Final = Driver(
             context, name, self.rng, enter=self.enter, ended=self._run_ended

@@ -19,13 +19,11 @@ from kip848_client.core.wire.messages.fetch import (
     FetchResponsePartitionData,
 )
 from kip848_client.error_codes import ErrorCode
-from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.fetching.sessions import FetchKey, FetchSession
 from mock_coordinator.core.inputs import (
     ClientInfo,
 )
 from mock_coordinator.core.logs.record_batch import HEADER_BYTES, read_header
-from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.sim.fetching.context import FetchContext
 from mock_coordinator.sim.fetching.options import FetchOptions
 from mock_coordinator.sim.nodes import Nodes, Waiting, node_name
@@ -67,28 +65,16 @@ class Brokers(Nodes[FetchOptions]):
     def __init__(self, context: FetchContext) -> None:
         self._context = context
         self._rng = context.kernel.rng("brokers")
-        ids = context.kernel.rng("uuid")
         options = context.options
-        config = BrokerConfig(
-            context.profile,
-            {
-                "max.incremental.fetch.session.cache.slots": str(options.session_slots),
-                "transaction.state.log.num.partitions": "1",
-                "offsets.topic.num.partitions": "1",
-                "default.replication.factor": str(options.brokers),
-                **({"replica.selector.class": _SELECTOR} if options.near else {}),
-            },
-        )
-        core = ClusterCore.create(
-            config,
-            lambda: ids.randbytes(16),
-            context.kernel.now_ms,
-            brokers=options.brokers,
-            racks=RACKS if options.near else (),
-        )
+        settings = {
+            "max.incremental.fetch.session.cache.slots": str(options.session_slots),
+            "transaction.state.log.num.partitions": "1",
+            "offsets.topic.num.partitions": "1",
+            **({"replica.selector.class": _SELECTOR} if options.near else {}),
+        }
         self.longest_batch = 0
         """Of all that were ever in a log, in bytes."""
-        super().__init__(context, core)
+        super().__init__(context, settings, RACKS if options.near else ())
 
     # -- looking -----------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ the group's coordinator."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from kip848_client.core.cluster import ClusterChanged
@@ -23,7 +24,6 @@ from mock_coordinator.sim.fetching.context import FetchContext
 from mock_coordinator.sim.fetching.driver import FetchDriver
 from mock_coordinator.sim.fetching.shown import shown
 from mock_coordinator.sim.fetching.structure import Structure
-from mock_coordinator.sim.node_requests import Wires
 from mock_coordinator.sim.nodes import node_name
 
 __all__ = ["Client"]
@@ -43,19 +43,12 @@ class Client:
     ) -> None:
         self._context = context
         self._rng = context.kernel.rng("client")
-        options = context.options
         settings = self._settings()
         nodes = brokers.core.broker.nodes.ids
         self._driver = FetchDriver(
             settings,
-            Wires(
-                kernel=context.kernel,
-                network=context.network,
-                client=NAME,
-                codec=options.codec,
-                versions=context.profile.api_versions,
-                server_of=node_name,
-                nodes=lambda: nodes,
+            replace(
+                context.wires(NAME, node_name, lambda: nodes),
                 request_timeout_ms=_REQUEST_TIMEOUT_MS,
             ),
             self._rng,

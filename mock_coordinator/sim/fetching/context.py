@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
+from kip848_client.core.types import TopicIdPartition
 from mock_coordinator.sim.fetching.judge import Judge
 from mock_coordinator.sim.fetching.options import FetchOptions
-from mock_coordinator.sim.world_context import WorldContext
+from mock_coordinator.sim.fetching.probes import FETCH_PROBES
+from mock_coordinator.sim.world_context import Sink, WorldContext
 
 __all__ = ["FetchContext"]
 
 
-@dataclass(slots=True, kw_only=True)
 class FetchContext(WorldContext[FetchOptions]):
-    """What all worlds have, and those who watch the fetch core."""
+    """What all worlds have, and the checkers of the fetch core."""
 
-    judge: Judge
+    def __init__(
+        self,
+        options: FetchOptions,
+        has_data: Callable[[TopicIdPartition, int], bool],
+        sink: Sink | None = None,
+    ) -> None:
+        super().__init__(options, FETCH_PROBES, sink)
+        self.judge = Judge(
+            self.histories,
+            read_committed=options.read_committed,
+            may_reset=options.reset_policy != "none",
+            has_data=has_data,
+        )

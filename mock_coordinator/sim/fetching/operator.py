@@ -193,12 +193,4 @@ class Operator:
 
     def stop_a_node(self) -> None:
         """A node dies, or is shut down, and comes back."""
-        nodes = self._brokers.core.broker.nodes
-        up = [n.node_id for n in nodes if n.up]
-        if not up:
-            return
-        node_id = self._rng.choice(up)
-        self._brokers.stop(node_id, self._rng.choice((0, 0, 500, 3_000)))
-        self._context.kernel.after(
-            self._rng.randint(1, 6_000), lambda: self._brokers.start(node_id)
-        )
+        self._brokers.stop_one(self._rng, 6_000)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
-from typing import Final
 
-from mock_coordinator.core.profiles import PROFILES
-from mock_coordinator.sim.swarm import Dice, Parameters
+from mock_coordinator.sim.swarm import Dice, Parameters, profile_of
 
 __all__ = ["FetchOptions", "draw_fetch_options"]
 
@@ -17,7 +15,6 @@ class FetchOptions(Parameters):
     """Everything that differs between two runs of fetching."""
 
     # sizes
-    brokers: int
     session_slots: int
     """Fewer than 8 means that brokers give no sessions."""
 
@@ -68,17 +65,14 @@ class FetchOptions(Parameters):
     """A replica that does not lead lags behind, and says so by OFFSET_OUT_OF_RANGE."""
 
 
-_PROFILE_NAMES: Final = tuple(sorted(PROFILES))
-
-
 def draw_fetch_options(seed: int) -> FetchOptions:
-    """The options of a seed. The profiles take turns, so that any 5 seeds in a row have all."""
+    """The options of a seed."""
     dice = Dice(Random(f"{seed}/fetching/options"))
     partition_bytes = (100, 400, 2_000, 1 << 20)[dice.between(0, 3)]
     fetch_bytes = max(partition_bytes, (200, 4_000, 1 << 24)[dice.between(0, 2)])
     return FetchOptions(
         seed=seed,
-        profile=_PROFILE_NAMES[seed % len(_PROFILE_NAMES)],
+        profile=profile_of(seed),
         codec=dice.between(0, 3) == 0,
         brokers=dice.between(1, 3),
         topics=dice.between(1, 3),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from kip848_client.core.types import TopicPartition
-from mock_coordinator.core.cluster import ClusterCore
-from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.sim.producing.context import ProduceContext
 from mock_coordinator.sim.producing.options import ProduceOptions
 from mock_coordinator.sim.producing.troubles import TroubledNodes
@@ -17,26 +15,18 @@ class Brokers(TroubledNodes[ProduceOptions]):
 
     def __init__(self, context: ProduceContext) -> None:
         self._context = context
-        ids = context.kernel.rng("uuid")
         options = context.options
-        config = BrokerConfig(
-            context.profile,
-            {
-                "transaction.state.log.num.partitions": "2",
-                "offsets.topic.num.partitions": "2",
-                "default.replication.factor": str(options.brokers),
-                "message.max.bytes": str(options.message_bytes),
-                "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
-            },
-        )
-        core = ClusterCore.create(
-            config, lambda: ids.randbytes(16), context.kernel.now_ms, brokers=options.brokers
-        )
+        settings = {
+            "transaction.state.log.num.partitions": "2",
+            "offsets.topic.num.partitions": "2",
+            "message.max.bytes": str(options.message_bytes),
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+        }
         self.groups: set[str] = set()
         """That offsets are committed for."""
         self._journal_ends: dict[str, int] = {}
         self._seen: dict[tuple[str, TopicPartition], int] = {}
-        super().__init__(context, core, options, context.writing)
+        super().__init__(context, settings, options, context.writing)
 
     def note(self) -> None:
         """Have what was appended read."""

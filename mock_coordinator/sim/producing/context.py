@@ -1,22 +1,35 @@
-"""What every actor of one world of producers shares."""
+"""What every actor of a world with producers shares."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
+from mock_coordinator.core.profile import Profile
 from mock_coordinator.sim.producing.facts import Facts
 from mock_coordinator.sim.producing.options import ProduceOptions
 from mock_coordinator.sim.producing.writing import Writing
-from mock_coordinator.sim.world_context import WorldContext
+from mock_coordinator.sim.world_context import Parameters_co, Record, Sink, WorldContext
 
-__all__ = ["ProduceContext"]
+__all__ = ["ProduceContext", "ProducersContext"]
 
 
-@dataclass(slots=True, kw_only=True)
-class ProduceContext(WorldContext[ProduceOptions]):
+class ProducersContext(WorldContext[Parameters_co]):
     """What all worlds have, the facts, and who reads the logs."""
 
-    facts: Facts
-    writing: Writing
-    requests: int = field(default=0)
-    """That cores asked for."""
+    def __init__(
+        self,
+        options: Parameters_co,
+        probes: Mapping[str, str],
+        sink: Sink | None = None,
+        *,
+        profile: Profile | None = None,
+        record: Record | None = None,
+    ) -> None:
+        super().__init__(options, probes, sink, profile=profile, record=record)
+        self.facts = Facts()
+        self.writing = Writing(self.facts)
+        self.requests = 0
+        """That cores asked for."""
+
+
+ProduceContext = ProducersContext[ProduceOptions]

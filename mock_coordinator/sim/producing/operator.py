@@ -77,9 +77,4 @@ class Operator(Generic[AnyParameters]):
 
     def stop_a_node(self) -> None:
         """A node dies, or is shut down, and comes back."""
-        up = [n.node_id for n in self._brokers.core.broker.nodes if n.up]
-        if up:
-            node_id = self._rng.choice(up)
-            self._brokers.stop(node_id, self._rng.choice((0, 0, 500, 3_000)))
-            back_ms = self._rng.randint(1, 4_000)
-            self._context.kernel.after(back_ms, lambda: self._brokers.start(node_id))
+        self._brokers.stop_one(self._rng, 4_000)

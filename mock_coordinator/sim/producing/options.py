@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
-from typing import Final
 
-from mock_coordinator.core.profiles import PROFILES
-from mock_coordinator.sim.swarm import Dice, Parameters
+from mock_coordinator.sim.swarm import Dice, Parameters, profile_of
 
 __all__ = ["ProduceOptions", "draw_produce_options"]
 
@@ -17,7 +15,6 @@ class ProduceOptions(Parameters):
     """Everything that differs between two runs of producers."""
 
     # sizes
-    brokers: int
     plain: int
     """Producers without a transactional id."""
     transactional: int
@@ -77,11 +74,8 @@ class ProduceOptions(Parameters):
     """The same, and what was asked for is done all the same."""
 
 
-_PROFILE_NAMES: Final = tuple(sorted(PROFILES))
-
-
 def draw_produce_options(seed: int) -> ProduceOptions:
-    """The options of a seed. The profiles take turns, so that any 5 seeds in a row have all."""
+    """The options of a seed."""
     dice = Dice(Random(f"{seed}/producing/options"))
     level = (1, 2, 2, 3)[dice.between(0, 3)]
     plain, transactional = ((2, 0), (1, 1), (0, 1), (0, 2), (1, 2))[dice.between(0, 4)]
@@ -90,7 +84,7 @@ def draw_produce_options(seed: int) -> ProduceOptions:
     may_repeat = level == 2 or not transactional
     return ProduceOptions(
         seed=seed,
-        profile=_PROFILE_NAMES[seed % len(_PROFILE_NAMES)],
+        profile=profile_of(seed),
         codec=dice.between(0, 3) == 0,
         brokers=dice.between(1, 3),
         topics=dice.between(1, 2),

@@ -8,7 +8,6 @@ from typing import Final
 
 from kip848_client.core.produce import Event, ProduceSettings, Route
 from kip848_client.errors import Kip848Error
-from mock_coordinator.sim.node_requests import Wires
 from mock_coordinator.sim.nodes import node_name
 from mock_coordinator.sim.producing.context import ProduceContext
 from mock_coordinator.sim.producing.facts import Transaction
@@ -38,17 +37,7 @@ class Process:
         self.name: Final = name
         self._context = context
         self._ended = ended
-        options = context.options
-        wires = Wires(
-            kernel=context.kernel,
-            network=context.network,
-            client=name,
-            codec=options.codec,
-            versions=context.profile.api_versions,
-            server_of=node_name,
-            nodes=lambda: nodes,
-            request_timeout_ms=options.request_timeout_ms,
-        )
+        wires = context.wires(name, node_name, lambda: nodes)
         self.side: Final = ProducerSide(
             context, settings, wires, enter=self.enter, told=self._tell, room=self._has_room
         )

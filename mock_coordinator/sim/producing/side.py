@@ -4,7 +4,7 @@ tells of records and tickets goes to whoever asked, and into the facts."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from kip848_client.core.cluster import ClusterChanged
 from kip848_client.core.produce import (
@@ -24,51 +24,19 @@ from kip848_client.core.produce import (
 )
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import DeliveryTimedOut, Kip848Error
-from mock_coordinator.sim.kernel import Kernel
 from mock_coordinator.sim.node_requests import Wires
-from mock_coordinator.sim.probes import Probes
 from mock_coordinator.sim.producing.asking import Asking
+from mock_coordinator.sim.producing.context import ProducersContext
 from mock_coordinator.sim.producing.driver import ProducerDriver
-from mock_coordinator.sim.producing.facts import Facts, Record, Transaction
+from mock_coordinator.sim.producing.facts import Record, Transaction
 from mock_coordinator.sim.producing.shown import shown
 from mock_coordinator.sim.producing.structure import Structure
-from mock_coordinator.sim.producing.writing import Writing
+from mock_coordinator.sim.swarm import Parameters
 
-__all__ = ["ProduceWorld", "ProducerSide"]
+__all__ = ["ProducerSide"]
 
 _PROD_EVERY: Final = 20
 """So many steps lie between two trials with events that must change nothing."""
-
-
-class ProduceWorld(Protocol):
-    """A world that producers can live in."""
-
-    requests: int
-    """That cores asked for."""
-
-    @property
-    def kernel(self) -> Kernel:
-        """The clock."""
-        ...
-
-    @property
-    def probes(self) -> Probes:
-        """Rare paths."""
-        ...
-
-    @property
-    def facts(self) -> Facts:
-        """The facts."""
-        ...
-
-    @property
-    def writing(self) -> Writing:
-        """Who reads the logs."""
-        ...
-
-    def tell(self, who: str, what: str, details: str = "") -> None:
-        """One line of the trace."""
-        ...
 
 
 class ProducerSide:
@@ -77,7 +45,7 @@ class ProducerSide:
 
     def __init__(
         self,
-        world: ProduceWorld,
+        world: ProducersContext[Parameters],
         settings: ProduceSettings,
         wires: Wires,
         *,

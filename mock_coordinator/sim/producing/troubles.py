@@ -3,11 +3,11 @@ done what was asked or after, and quotas that are used up."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from kip848_client.core.wire._fields import Message
 from kip848_client.core.wire.messages.transactions import InitProducerIdRequest
-from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.sim.nodes import Nodes, Waiting, node_name
 from mock_coordinator.sim.producing.refusals import BEFORE, LATE, refusal_of
 from mock_coordinator.sim.producing.writing import Writing
@@ -44,14 +44,14 @@ class TroubledNodes(Nodes[AnyParameters]):
     def __init__(
         self,
         context: WorldContext[AnyParameters],
-        core: ClusterCore,
+        settings: Mapping[str, str],
         troubles: Troubles,
         writing: Writing,
     ) -> None:
         self._troubles = troubles
         self._writing = writing
         self._rng = context.kernel.rng("brokers")
-        super().__init__(context, core)
+        super().__init__(context, settings)
 
     def refusal(self, waiting: Waiting) -> Message | None:
         """What a node answers that does not even look at the request."""

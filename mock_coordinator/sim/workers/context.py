@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mock_coordinator.sim.workers.judge import Judge
 from mock_coordinator.sim.workers.options import WorkerOptions
-from mock_coordinator.sim.world_context import WorldContext
+from mock_coordinator.sim.workers.probes import WORKER_PROBES
+from mock_coordinator.sim.world_context import Sink, WorldContext
 
 __all__ = ["GROUP", "WorkerContext"]
 
@@ -14,8 +13,9 @@ GROUP = "connect-cluster"
 """The group that all are in."""
 
 
-@dataclass(slots=True, kw_only=True)
 class WorkerContext(WorldContext[WorkerOptions]):
     """What all worlds have, and who watches what runs."""
 
-    judge: Judge
+    def __init__(self, options: WorkerOptions, sink: Sink | None = None) -> None:
+        super().__init__(options, WORKER_PROBES, sink)
+        self.judge = Judge()

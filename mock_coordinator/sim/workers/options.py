@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
-from typing import Final
 
-from mock_coordinator.core.profiles import PROFILES
-from mock_coordinator.sim.swarm import Dice, Parameters
+from mock_coordinator.sim.swarm import Dice, Parameters, profile_of
 
 __all__ = ["WorkerOptions", "draw_worker_options"]
 
@@ -17,7 +15,6 @@ class WorkerOptions(Parameters):
     """Everything that differs between two runs of workers."""
 
     # sizes
-    brokers: int
     workers: int
     connectors: int
     tasks_max: int
@@ -58,16 +55,13 @@ class WorkerOptions(Parameters):
         return 2 * self.session_timeout_ms + self.stop_ms_max
 
 
-_PROFILE_NAMES: Final = tuple(sorted(PROFILES))
-
-
 def draw_worker_options(seed: int) -> WorkerOptions:
-    """The options of a seed. The profiles take turns, so that any 5 seeds in a row have all."""
+    """The options of a seed."""
     dice = Dice(Random(f"{seed}/workers/options"))
     session_ms = dice.between(10, 45) * 1_000
     return WorkerOptions(
         seed=seed,
-        profile=_PROFILE_NAMES[seed % len(_PROFILE_NAMES)],
+        profile=profile_of(seed),
         codec=dice.between(0, 3) == 0,
         brokers=dice.between(1, 3),
         workers=dice.between(1, 5),

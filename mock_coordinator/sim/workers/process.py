@@ -55,7 +55,6 @@ from kip848_client.core.member import (
     TimerFired,
 )
 from kip848_client.core.types import MemberId
-from mock_coordinator.sim.node_requests import Wires
 from mock_coordinator.sim.nodes import node_name
 from mock_coordinator.sim.stepping import Stepping
 from mock_coordinator.sim.workers.configuration import Configured
@@ -114,16 +113,7 @@ class WorkerProcess:
         self._assignor = kind(scheduled_rebalance_max_delay_ms=options.delay_max_ms)
         member_id = MemberId(f"{name}-{context.kernel.rng('ids').getrandbits(32):08x}")
         self.core = WorkerCore(self._settings(kind.name), member_id, self._jitter)
-        wires = Wires(
-            kernel=context.kernel,
-            network=context.network,
-            client=name,
-            codec=options.codec,
-            versions=context.profile.api_versions,
-            server_of=node_name,
-            nodes=lambda: nodes,
-            request_timeout_ms=options.request_timeout_ms,
-        )
+        wires = context.wires(name, node_name, lambda: nodes)
         self._requests = WorkerRequests(wires, context.probes, member_id, self.feed, self.enter)
         self._stepping: Stepping[Event | WorkerEvent] = Stepping(
             context.kernel,
