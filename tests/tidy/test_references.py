@@ -16,6 +16,8 @@ DECISION = re.compile(r"\b[Dd]ecisions? \(?(?P<number>\d+(?:\.\d+)*)")
 PAGE = re.compile(r"(?<!tools/)\bdocs/[\w/.-]*\w")
 SCENARIO = re.compile(r"(?<![\w/-])(?P<number>[CFSW]\d\d[a-z]?)\b")
 LINK = re.compile(r"\]\((?!\w+://|#|mailto:)(?P<target>[^)#\s]+)(?:#[^)]*)?\)")
+LACKING = 62
+"""Folders without a README. Lower the number when you write one."""
 BRACKET = re.compile(r"\A\s*\[\d+(?:, \d+)*\]|\brows? \[\d+\]")
 """A number in brackets at the start of a docstring: a row of some table."""
 
@@ -91,3 +93,32 @@ def test_a_docstring_begins_with_no_number_of_a_table() -> None:
         and BRACKET.search(node.value.value)
     ]
     assert not lost, "\n".join(lost)
+
+
+def test_a_file_that_the_readme_of_a_folder_names_is_there() -> None:
+    """Names are relative to the folder, or to the repository."""
+    readmes = [
+        page for top in ("src", "mock_coordinator") for page in (ROOT / top).rglob("README.md")
+    ]
+    lost = [
+        f"{page.relative_to(ROOT)}: {name}"
+        for page in readmes
+        for name in re.findall(
+            r"`([\w./]+(?:\.(?:py|c|h|sql)|/))`", page.read_text(encoding="utf-8")
+        )
+        if not any(
+            (folder / name).exists() for folder in (page.parent, ROOT, ROOT / "src/kip848_client")
+        )
+    ]
+    assert not lost, "\n".join(lost)
+
+
+def test_each_folder_of_the_first_two_levels_has_a_readme() -> None:
+    tops = [ROOT / "src" / "kip848_client", ROOT / "mock_coordinator"]
+    folders = [each for top in tops for depth in ("*", "*/*") for each in top.glob(depth)]
+    lacking = [
+        str(each.relative_to(ROOT))
+        for each in folders
+        if (each / "__init__.py").exists() and not (each / "README.md").exists()
+    ]
+    assert len(lacking) <= LACKING, "\n".join(sorted(lacking))
