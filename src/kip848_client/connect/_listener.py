@@ -13,23 +13,57 @@ __all__ = ["WorkerRebalanceListener", "checked_listener"]
 
 
 class WorkerRebalanceListener(Protocol):
-    """Told what to start and to stop; methods may be coroutines. Calls come one after the other.
+    """Starts and stops items; methods may be coroutines.
 
-    An error of theirs is logged: an item that could not be started is this worker's all the same,
-    and one that could not be stopped is not.
+    Calls come one after the other.
+
+    If a method raises, the error is logged. An item that could not be started still belongs to this
+    worker, and an item that could not be stopped does not.
     """
 
     def on_assigned(self, items: tuple[AssignedItem, ...], /) -> Awaitable[None] | None:
-        """Start these."""
+        """Start items that are new.
+
+        Args:
+            items: Only the new ones.
+
+        Returns:
+            ``None``, or an awaitable that is awaited.
+
+        Raises:
+            Exception: It is logged; the items still belong to this worker.
+        """
         ...
 
     def on_revoked(self, items: tuple[AssignedItem, ...], /) -> Awaitable[None] | None:
-        """Stop these. When this returns, others start them. It has
-        ``task_shutdown_graceful_timeout_ms``; then it is cancelled, and they start them anyway."""
+        """Stop items that move to other workers, which start them when this returns.
+
+        It has ``task_shutdown_graceful_timeout_ms``. Then it is cancelled, and they start them
+        anyway.
+
+        Args:
+            items: Only those that go.
+
+        Returns:
+            ``None``, or an awaitable that is awaited.
+
+        Raises:
+            Exception: It is logged; the items are given up.
+        """
         ...
 
     def on_lost(self, items: tuple[AssignedItem, ...], /) -> Awaitable[None] | None:
-        """Stop these at once: the group has put this worker out, or may have."""
+        """Stop items at once: the group has removed this worker, or may have.
+
+        Args:
+            items: Which ones.
+
+        Returns:
+            ``None``, or an awaitable that is awaited.
+
+        Raises:
+            Exception: It is logged; the items are lost.
+        """
         ...
 
 

@@ -55,11 +55,13 @@ _INT64_MAX: Final = 2**63 - 1
 
 
 class Worker:
-    """One worker of a group that shares the names of connectors and tasks. What runs under a name
-    is up to your program (docs/reference/draft-protocols.md).
+    """One worker of a group that shares the names of connectors and tasks.
 
-    On Kafka 4.0 and later it is a member of a classic group, as Kafka Connect's own workers are. On
-    the bundled broker it uses the new protocol.
+    What runs under a name is up to your program (docs/reference/draft-protocols.md). On Kafka 4.0
+    and later it is a member of a classic group, as Kafka Connect's own workers are. On the bundled
+    broker it uses this project's draft of Connect on KIP-848.
+
+    ::
 
         class Items:
             async def on_assigned(self, items): ...  # start these
@@ -69,10 +71,16 @@ class Worker:
         async with Worker({"orders": 3}, Items(), group_id="copiers") as worker:
             await worker.run()  # until it is stopped, or an error that ends it
 
-    ``connectors`` is what there is to run: name -> how many tasks, or ``ConnectorTasks``, and
-    ``version`` says which edition of it: all workers are told the same, and a higher one is newer.
-    ``options`` are those of ``kip848_client.config.WorkerConfig``; a wrong one raises
-    ``ConfigError``.
+    Args:
+        connectors: What there is to run: by name the number of tasks, or ``ConnectorTasks``. Give
+            all workers the same.
+        listener: Starts and stops what is assigned.
+        version: The edition of ``connectors``, from 0. A higher one is newer.
+        **options: The fields of ``kip848_client.config.WorkerConfig``, which explains each.
+
+    Raises:
+        ConfigError: An option is unknown or wrong, ``connectors`` or ``version`` is not of that
+            form, or the listener lacks a method.
     """
 
     def __init__(
@@ -140,10 +148,17 @@ class Worker:
     # -- life --------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Connect and join. Raises ``BootstrapFailed`` that says for each server why not,
-        ``BrokerError`` when our credentials are refused, ``ProtocolUnsupported`` where the broker
-        does not offer ``group_protocol``, ``ConfigError`` for what the classic protocol cannot do;
-        make a new worker then."""
+        """Connect, and begin to join the group.
+
+        If it raises, everything it had opened is closed: create a new worker. Call ``run`` next.
+
+        Raises:
+            BootstrapFailed: No broker answers; the text has the reason for each server.
+            BrokerError: The brokers refuse our credentials.
+            ProtocolUnsupported: The broker does not have ``group_protocol``.
+            ConfigError: The options ask for what the classic protocol cannot do.
+            LocalProtocolError: ``start`` or ``stop`` was called before, or ``stop`` while it ran.
+        """
         self._runtime.begin()
         config, clock = self._config, self._runtime.clock
         transport = KafkaTransport(
@@ -185,7 +200,12 @@ class Worker:
         )
 
     async def run(self) -> None:
-        """Return when the worker is stopped. Raises the error that ended it."""
+        """Wait until the worker is stopped.
+
+        Raises:
+            Kip848Error: The error that ended the worker; call ``stop`` then.
+            LocalProtocolError: ``start`` was not called.
+        """
         self._runtime.check_started()
         driver, task = self._driver, self._runtime.task
         while driver is not None and task is not None and not task.done():
@@ -196,8 +216,19 @@ class Worker:
             raise self._runtime.failure.with_traceback(None)
 
     def reconfigure(self, connectors: Mapping[str, int | ConnectorTasks], *, version: int) -> None:
-        """There is something else to run. The group computes anew where the connectors or their
-        tasks have changed. Raises ``ConfigError`` for a version that is not newer."""
+        """Replace what there is to run.
+
+        The group computes a new assignment if the connectors or their tasks have changed. Call it
+        in each worker.
+
+        Args:
+            connectors: By name the number of tasks, or ``ConnectorTasks``.
+            version: Higher than the one before.
+
+        Raises:
+            ConfigError: ``version`` is not higher, or an argument has another form.
+            LocalProtocolError: The worker does not run.
+        """
         driver = self._running()
         new, old = _configuration(connectors, version), self._configuration
         if version <= old.offset:
@@ -208,17 +239,20 @@ class Worker:
             driver.post(RebalanceRequested(RebalanceReason.CONFIGURATION_CHANGED))
 
     def rebalance(self, reason: int = RebalanceReason.WORKER_CHANGED) -> None:
-        """Ask the group for a new assignment because something about this worker has changed.
+        """Ask for a new assignment, because this worker has changed.
 
-        Calls ``metadata()`` of each assignor again. The computing worker receives the result and
-        the reason in ``WorkerGroup.workers``: ``AssignorMetadata.reason`` if the assignor sets one,
-        otherwise ``reason``, a number from 1 to 127. Use 64 to 127 for your own reasons. In a
-        classic group, which carries no metadata, this worker rejoins with ``reason N`` as the
-        reason of its JoinGroup.
+        Returns at once; the next heartbeat sends the request. Calls ``metadata()`` of each assignor
+        again. The computing worker receives the result and the reason in ``WorkerGroup.workers``.
+        In a classic group, which carries no metadata, this worker rejoins with ``reason N`` as the
+        reason of its JoinGroup (KIP-800).
 
-        Returns at once; the next heartbeat sends the request. Raises ``ConfigError`` for a reason
-        or metadata that cannot be sent; then nothing changes. Raises ``LocalProtocolError`` if the
-        worker is not running.
+        Args:
+            reason: A number from 1 to 127; 64 to 127 are for your own reasons.
+                ``AssignorMetadata.reason`` counts instead if an assignor sets it.
+
+        Raises:
+            ConfigError: The reason or the metadata cannot be sent; nothing changes.
+            LocalProtocolError: The worker does not run.
         """
         driver = self._running()
         given: Any = reason
@@ -228,9 +262,15 @@ class Worker:
         driver.post(RebalanceRequested(int(reason), self._offers))
 
     async def stop(self) -> None:
-        """Stop what runs here, leave the group, disconnect. Runs to its end even if the caller is
-        cancelled; calling it again waits for the end. Raises ``LocalProtocolError`` in a method of
-        the listener, which it would wait for."""
+        """Stop what runs here, leave the group, and disconnect.
+
+        The listener has ``task_shutdown_graceful_timeout_ms`` to stop the items. Once begun, it
+        runs to its end even if the caller is cancelled. A second call waits for the first. A call
+        before ``start`` forbids ``start``.
+
+        Raises:
+            LocalProtocolError: A method of the listener calls it; call it in another task.
+        """
         self._runtime.check_home()
         if self._driver is not None and self._driver.in_listener:
             raise LocalProtocolError(

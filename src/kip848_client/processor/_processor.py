@@ -43,8 +43,9 @@ _GRACE_S: Final = 1.0
 
 
 class ExactlyOnceProcessor(Generic[K, V]):
-    """Reads records, lets a function make others of them, and writes these: each record counts
-    once, whatever crashes, is paused or rebalanced.
+    """Read records, call a function with each, and write its results, exactly once.
+
+    Each record counts once, through crashes, pauses and rebalances.
 
     ::
 
@@ -64,42 +65,56 @@ class ExactlyOnceProcessor(Generic[K, V]):
         ) as processor:
             await processor.run()
 
-    What the function returns and the offsets of what it was given are committed in one transaction,
-    or neither is; a reader with ``isolation_level="read_committed"`` sees each output once. The
-    function itself may be called again for the same record, after a transaction was aborted: what
-    it does beside its outputs is not undone.
+    What the function returns and the offsets of the records that it got are committed in one
+    transaction (KIP-98, KIP-447), or neither is. A reader with ``isolation_level="read_committed"``
+    sees each output once. After an aborted transaction the function is called again for the same
+    records: other effects of the function are not undone.
 
-    ``function`` gets a record and returns nothing (``None``), a ``ProducerRecord`` or an iterable
-    of them; it may be a coroutine function, a generator, or an async generator. A function that is
-    not async runs in the event loop: it must not block. With ``batch=True`` it gets a list of
-    records of one partition, as many as are there.
+    The record that the function has when the transaction is to be closed is waited for. If that
+    takes longer than the producer's ``transaction_timeout_ms``, the coordinator aborts the
+    transaction, and its records are repeated with one transaction for each.
 
-    A transaction has at most ``max_records`` records, and is closed ``commit_interval_ms`` after
-    the function got the first of them: readers see outputs that much later. The record that the
-    function has then is waited for. Where that takes longer than ``transaction_timeout_ms``, the
-    coordinator aborts the transaction; its records are repeated with a transaction for each.
+    With a ``dead_letter_topic``, these records go there, in the same transaction and without
+    outputs:
 
-    A record whose function raises goes to ``dead_letter_topic``, in the same transaction and none
-    of its outputs with it; with ``batch=True`` every record of the batch does. So does one with an
-    output that can never be sent: one that is too large, or that a serializer refuses; the
-    transaction is aborted for that and repeated. So does a record that the consumer cannot read
-    (``RecordUnreadable``), with all its bytes as the value if its fields make no sense. Key, value,
-    time and headers stay as they were, with these headers added, all text: ``kip848.errors.topic``,
-    ``kip848.errors.partition``, ``kip848.errors.offset``, ``kip848.errors.exception.class.name``
-    and ``kip848.errors.exception.message``. The consumer must be one without deserializers then:
-    decode in the function, so that what cannot be decoded is a dead letter, too. Without a
-    ``dead_letter_topic`` ``run`` raises what the function raised, with a note that says where, and
-    nothing of the transaction is committed.
+    - A record whose function raises; with ``batch=True`` every record of the batch.
+    - A record with an output that can never be sent, because it is too large or a serializer
+      refuses it. The transaction is aborted first, and repeated.
+    - A record that the consumer cannot read (``RecordUnreadable``); all its bytes are the value if
+      its fields make no sense.
 
-    The clients are the processor's: it starts and stops them and subscribes. The consumer needs a
-    ``group_id``, ``enable_auto_commit=False`` and ``isolation_level="read_committed"``, the
-    producer a ``transactional_id`` that no other running processor has and that stays the same when
-    this one starts again (``"billing-" + group_instance_id``): a transaction that a crash has left
-    open is aborted then, and else only after ``transaction_timeout_ms``. Let that be no longer than
-    the group's session timeout, longer than ``commit_interval_ms`` and than the function takes for
-    what it gets in that time.
+    A dead letter keeps key, value, time and headers. These headers are added, all text:
+    ``kip848.errors.topic``, ``kip848.errors.partition``, ``kip848.errors.offset``,
+    ``kip848.errors.exception.class.name`` and ``kip848.errors.exception.message``. Without a
+    ``dead_letter_topic``, ``run`` raises what the function raised, with a note that has the
+    record's place, and nothing of the transaction is committed.
 
-    Raises ``ConfigError`` for what does not fit.
+    The processor starts, subscribes and stops both clients; do not use them elsewhere.
+
+    Args:
+        topics: One name or several.
+        function: Called with a record. Returns ``None``, a ``ProducerRecord`` or an iterable of
+            them. It may be a coroutine function, a generator or an async generator. A plain
+            function runs in the event loop: it must not block.
+        consumer: Not started and not subscribed, with a ``group_id``, ``enable_auto_commit=False``
+            and ``isolation_level="read_committed"``. With a ``dead_letter_topic`` it has no
+            deserializers: decode in the function, so that what cannot be decoded is a dead letter,
+            too.
+        producer: Not started, with a ``transactional_id`` that no other running processor has, and
+            that stays the same when this one starts again (``"billing-" + group_instance_id``).
+            Then a transaction that a crash has left open is aborted at the next start, and
+            otherwise only after ``transaction_timeout_ms``. Let that be at most the group's session
+            timeout, and longer than ``commit_interval_ms`` plus the time of the function for the
+            records of that interval.
+        batch: Call the function with a list of records of one partition, as many as are buffered.
+        max_records: At most this many records per transaction.
+        commit_interval_ms: A transaction is closed this many milliseconds after the function got
+            its first record. Readers see the outputs that much later. Must be less than
+            ``transaction_timeout_ms``.
+        dead_letter_topic: Name of a topic that the processor does not read. Default: none.
+
+    Raises:
+        ConfigError: An argument, or a setting of a client, does not fit.
     """
 
     @overload
@@ -166,13 +181,17 @@ class ExactlyOnceProcessor(Generic[K, V]):
     # -- life ------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Start the producer, which fences one with the same transactional id and aborts what it
-        has left open, and then the consumer, which joins the group.
+        """Start the producer, then the consumer, which joins the group.
 
-        Raises what their ``start`` raises, and ``ConfigError`` when they are in two clusters: both
-        are stopped then; make new ones, and a new processor. ``LocalProtocolError`` for a second
-        ``start`` and after ``stop``, and for clients that somebody else uses already: they are left
-        alone.
+        The producer fences an older one with the same ``transactional_id`` and aborts its open
+        transaction. If this raises anything but ``LocalProtocolError``, both clients are stopped:
+        create new ones, and a new processor. Call ``run`` next.
+
+        Raises:
+            Kip848Error: What ``Producer.start`` and ``Consumer.start`` raise.
+            ConfigError: Consumer and producer are in different clusters.
+            LocalProtocolError: ``start`` or ``stop`` was called before, or a client is used
+                elsewhere already; the clients are not touched then.
         """
         self._runtime.require_new()
         self._check_clients()
@@ -229,30 +248,37 @@ class ExactlyOnceProcessor(Generic[K, V]):
         )
 
     async def run(self, *, stop_on: Iterable[int] = ()) -> None:
-        """Process records until ``stop`` or ``request_stop`` is called, or until an error ends it,
-        which is raised. Can be called once.
+        """Process records until ``stop`` or ``request_stop`` is called.
 
-        ``stop_on``: signals that call ``request_stop``, as in ``(signal.SIGTERM, signal.SIGINT)``.
-        A second signal has the effect that it had before ``run``. This replaces a handler that you
-        set with ``loop.add_signal_handler``: in that case call ``request_stop`` in your handler
-        instead.
+        An error may end it, too. Can be called once. Failed transactions are repeated after a
+        pause, whatever brokers, leaders and the group do; each is logged. Errors that repeating
+        does not help are raised. If it is cancelled, ``stop`` aborts the open transaction. After
+        that, and after an error, the next owner of the partitions reads the records again.
 
-        Transactions that fail are repeated, after a pause, whatever brokers, leaders and the group
-        do; each is logged. Raised is what repeating does not help: what the function raised
-        (without a ``dead_letter_topic``), ``ProducerFenced`` when another producer has the
-        transactional id now, ``ProducerFailed``, ``TransactionAborted`` when a broker has refused
-        an output for good, or when the topic of one was not there for all of the producer's
-        ``delivery_timeout_ms``, ``TransactionTimedOut`` when the outputs of one record alone did
-        not get through within ``transaction_timeout_ms``, three times in a row, ``BrokerError`` or
-        ``RecordTooLarge`` when an output cannot be sent, and what asking the consumer for records
-        raises: ``RecordUnreadable`` without a ``dead_letter_topic``, or where it is about damaged
-        bytes or a batch that unpacks to too much. ``CommitInDoubt`` when it was stopped, or the
-        producer has failed, before the last commit was answered.
+        Args:
+            stop_on: Signals that call ``request_stop``, as in ``(signal.SIGTERM, signal.SIGINT)``.
+                A second signal has the effect that it had before ``run``. This replaces a handler
+                set with ``loop.add_signal_handler``; in that case call ``request_stop`` in your
+                handler instead.
 
-        If it is cancelled, ``stop`` aborts the open transaction. After that, and after an error,
-        the next owner of the partitions reads the records again. Raises ``ConfigError`` for a value
-        that is not a signal, and ``LocalProtocolError`` where signals cannot be handled, as in
-        threads.
+        Raises:
+            Exception: What the function raised, without a ``dead_letter_topic``.
+            ProducerFenced: Another producer has the transactional id now.
+            ProducerFailed: The producer cannot go on.
+            TransactionAborted: A broker refused an output for good, or the topic of one was not
+                there for ``delivery_timeout_ms``.
+            TransactionTimedOut: The outputs of one record alone did not get through within
+                ``transaction_timeout_ms``, three times in a row.
+            BrokerError: An output cannot be sent.
+            RecordTooLarge: An output is too large.
+            RecordUnreadable: A record cannot be read, and there is no ``dead_letter_topic``; or
+                bytes are damaged, or a batch unpacks to too much. Other errors of
+                ``Consumer.getmany`` are raised, too.
+            CommitInDoubt: The processor was stopped, or the producer failed, before the last commit
+                was answered.
+            ConfigError: A value in ``stop_on`` is not a signal.
+            LocalProtocolError: It was called before, ``start`` was not, or signals cannot be
+                handled here (not in the main thread).
         """
         signals = checked_signals(stop_on)
         self._runtime.check_started()
@@ -278,14 +304,18 @@ class ExactlyOnceProcessor(Generic[K, V]):
             self._driver.stop_soon(int(_STOP_TIMEOUT_MS * _PROCESSING_SHARE))
 
     async def stop(self, *, timeout_ms: int | None = None) -> None:
-        """Let the function finish the record (or batch) that it has, commit, let ``run`` return,
-        leave the group and disconnect.
+        """Finish the function's record or batch, commit, leave and disconnect.
 
-        Takes at most ``timeout_ms`` (default 30 s), half of which is for the function and the
-        commit: what is not whole by then is aborted, and comes again. Runs to its end even if the
-        caller is cancelled; calling it again waits for the end. Before ``start`` it forbids that.
-        Raises ``LocalProtocolError`` when the function calls it, which it would wait for: call it
-        in another task.
+        ``run`` returns. Once begun, it runs to its end even if the caller is cancelled. A second
+        call waits for the first. A call before ``start`` forbids ``start``.
+
+        Args:
+            timeout_ms: The time for all of it, in milliseconds; half of it is for the function and
+                the commit. What is not complete by then is aborted, and read again. Default: 30 s.
+
+        Raises:
+            LocalProtocolError: The function calls it; call it in another task.
+            ConfigError: ``timeout_ms`` is not a number.
         """
         limit_ms = _STOP_TIMEOUT_MS if timeout_ms is None else checked_timeout_ms(timeout_ms)
         driver = self._driver
@@ -313,9 +343,12 @@ class ExactlyOnceProcessor(Generic[K, V]):
         await self.stop()
 
     def health(self) -> ConsumerHealth:
-        """The processor's health: that of its consumer, with the producer's waits, such as a
-        missing topic, added to ``problems``. May be called before ``start``, after ``stop`` and in
-        any thread. Raises nothing."""
+        """Get the processor's health. May be called in any state and thread. Raises nothing.
+
+        Returns:
+            The health of its consumer, with the producer's waits, such as a missing topic, added to
+            ``problems``.
+        """
         found: ConsumerHealth = self._consumer.health()
         return replace(found, waits=(*found.waits, *self._producer.problems))
 

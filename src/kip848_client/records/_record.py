@@ -41,7 +41,17 @@ Headers = tuple[tuple[str, bytes], ...]
 
 
 class Record(NamedTuple, Generic[K, V]):
-    """One message. The fields and their names are those of ``aiokafka.ConsumerRecord``."""
+    """One message, with the fields of ``aiokafka.ConsumerRecord``.
+
+    Attributes:
+        topic: Name of the topic.
+        partition: Number of the partition.
+        offset: The record's place in the partition. Commit ``offset + 1`` when it is done.
+        key: Bytes or ``None``; with a ``key_deserializer`` what that returned.
+        value: Bytes or ``None``; with a ``value_deserializer`` what that returned.
+        serialized_value_size: Bytes of the value before it was deserialized; -1 for a null value.
+        headers: Pairs of a name and bytes, in order; names may repeat.
+    """
 
     topic: str
     partition: int

@@ -21,11 +21,16 @@ V = TypeVar("V")
 
 
 class RecordBatchView(Generic[K, V]):
-    """A run of records of one partition, in the order of their offsets. It holds a copy of them,
-    and so stays what it is whatever becomes of the partition.
+    """A run of records of one partition, in the order of their offsets, as columns.
 
-    ``keys`` and ``values`` are bytes as Kafka stores them (``None`` for null); deserializers apply
-    to ``records()`` alone.
+    ``Consumer.getbatches`` makes it. It holds a copy, and stays as it is whatever becomes of the
+    partition. ``keys`` and ``values`` are bytes as Kafka stores them (``None`` for null).
+    Deserializers apply to ``records`` and ``records_async`` alone.
+
+    Args:
+        tp: Topic and partition.
+        gathered: The records.
+        decoding: The consumer's deserializers.
     """
 
     __slots__ = ("_decoding", "_parts", "next_offset", "timestamp_type", "tp")
@@ -83,18 +88,28 @@ class RecordBatchView(Generic[K, V]):
         return self._joined(lambda part: part.all_headers())
 
     def records(self) -> Iterator[Record[K, V]]:
-        """A ``Record`` of each, made as you ask for it, its key and value deserialized.
+        """Make a ``Record`` of each, one at a time, with key and value deserialized.
 
-        Raises ``RecordUnreadable`` when a deserializer does. That moves no position: what the view
-        holds counts as handed out. ``LocalProtocolError`` where one is to be awaited: use
-        ``records_async``.
+        Returns:
+            An iterator. It raises ``RecordUnreadable`` when a deserializer raises. That moves no
+            position: what the view holds counts as handed out.
+
+        Raises:
+            LocalProtocolError: A deserializer has to be awaited; use ``records_async``.
         """
         if self._decoding.is_async:
             raise LocalProtocolError("a deserializer is to be awaited; use records_async()")
         return self._made_by(self._decoding)
 
     async def records_async(self) -> AsyncIterator[Record[K, V]]:
-        """As ``records``, for deserializers of any kind: ``async for``."""
+        """Make records as ``records`` does, for deserializers of any kind.
+
+        Yields:
+            Each record, with key and value deserialized.
+
+        Raises:
+            RecordUnreadable: A deserializer raised.
+        """
         for raw in self._made_by(Decoding()):
             try:
                 key, value = await self._decoding.deserialized(raw)
@@ -121,12 +136,18 @@ class RecordBatchView(Generic[K, V]):
             yield Record(*where, made_key, made_value, *sizes, headers)
 
     def to_arrow(self) -> Any:
-        """A ``pyarrow.RecordBatch`` with the columns and types of Spark's Kafka source: key and
-        value (binary), topic (string), partition (int32), offset (int64), timestamp (in us, UTC),
-        timestampType (int32), headers (list of key and value; null where there are none).
+        """Make a ``pyarrow.RecordBatch`` with the columns of Spark's Kafka source.
 
-        Raises ``ConfigError`` without pyarrow, which the extra ``arrow`` brings; ``OverflowError``
-        when the keys or values are more than the 2 GB that a column can have.
+        They are key and value (binary), topic (string), partition (int32), offset (int64),
+        timestamp (in microseconds, UTC), timestampType (int32), and headers (list of key and value;
+        null where there are none).
+
+        Returns:
+            The batch, one row per record.
+
+        Raises:
+            ConfigError: pyarrow is not installed; the extra ``arrow`` brings it.
+            OverflowError: The keys or values are more than the 2 GB that a column can have.
         """
         return record_batch(self.tp, self.timestamp_type, self._parts)
 

@@ -12,7 +12,13 @@ __all__ = ["Outputs", "ProducerRecord", "outputs_of"]
 
 
 class ProducerRecord(NamedTuple):
-    """A record to be sent. The fields are the arguments of ``Producer.send``."""
+    """A record to be sent. The fields are the arguments of ``Producer.send``.
+
+    Attributes:
+        topic: Name of the topic.
+        key: Bytes, or what the producer's ``key_serializer`` takes.
+        headers: Pairs of a name and bytes (or ``None``); ``None``: no headers.
+    """
 
     topic: str
     value: Any = None
