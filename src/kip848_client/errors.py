@@ -105,7 +105,8 @@ class Kip848Error(Exception):
     """Base class of all exceptions of this package.
 
     They can be copied and pickled like Python's own, so an error of a worker process reaches the
-    process that waits for it.
+    process that waits for it. Except for the message, every argument of a constructor is also an
+    attribute of the exception with the same name.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -141,7 +142,8 @@ class LocalProtocolError(ProtocolError):
 class RemoteProtocolError(ProtocolError):
     """The broker's answer violates the protocol.
 
-    Attributes:
+    Args:
+        message: The text of the exception.
         hint: What the caller should do next; may be empty.
     """
 
@@ -153,7 +155,7 @@ class RemoteProtocolError(ProtocolError):
 class BrokerError(Kip848Error):
     """A broker refused a request.
 
-    Attributes:
+    Args:
         code: Kafka's error code.
         name: Kafka's name of the code, such as ``UNKNOWN_MEMBER_ID``.
         broker_message: The broker's own error message, or ``None``.
@@ -249,7 +251,8 @@ class UnknownBrokerError(BrokerError):
 class CommitFailed(Kip848Error):
     """Offsets were not committed. Records after the last commit will be delivered again.
 
-    Attributes:
+    Args:
+        message: The text of the exception.
         offsets: The offsets that were not committed, by partition.
         cause: The last error, or ``None``.
     """
@@ -272,7 +275,8 @@ class OffsetOutOfRange(NoOffsetForPartition):
 
     To continue, ``seek`` to an offset from ``start`` to ``end``.
 
-    Attributes:
+    Args:
+        message: The text of the exception.
         topic: The topic.
         partition: The partition.
         offset: The position that is not in the log.
@@ -297,9 +301,11 @@ class LogTruncated(OffsetOutOfRange):
 
     To continue, undo the effects of the records from ``end`` on, and ``seek`` to ``end``.
 
-    Attributes:
-        end: The first offset at which the logs differ.
+    Args:
+        message: The text of the exception.
         leader_epoch: The leader epoch of the last record before ``end``.
+        **where: The arguments of ``OffsetOutOfRange``; ``end`` is the first offset at which the
+            logs differ.
     """
 
     def __init__(self, message: str, *, leader_epoch: int, **where: Any) -> None:
@@ -313,7 +319,8 @@ class TopicGone(Kip848Error):
     To continue, ``assign`` existing partitions. If the topic was created again with the same name,
     it is a different topic.
 
-    Attributes:
+    Args:
+        message: The text of the exception.
         topic: The topic's name.
     """
 
@@ -327,20 +334,26 @@ class RecordUnreadable(Kip848Error, ValueError):
     of the record are invalid, or the bytes are damaged. Also a ``ValueError``, like Python's own
     decoding errors.
 
-    ``topic``, ``partition`` and ``offset`` identify the record. The error has its content as bytes
-    (KIP-1036), so that you can keep it, for instance in a dead letter topic:
-
-    - ``key``, ``value``: ``bytes``, or ``None`` for a null one;
-    - ``headers``: pairs of a name and ``bytes`` (or ``None``);
-    - ``timestamp``: milliseconds since 1970, and ``timestamp_type``: 0 for the producer's time, 1
-      for the broker's. Both are ``None`` if the fields are unknown; then key and value are
-      ``None``, too, and there are no headers;
-    - ``data``: all bytes of a record with invalid fields; otherwise ``None``.
+    The error has the record's content as bytes (KIP-1036), so that you can keep it, for instance in
+    a dead letter topic.
 
     Every call for records of the partition tries the record again and raises again, without a
     request to the broker. To skip the record: ``seek((e.topic, e.partition), e.offset + 1)``.
-    Damaged bytes are fetched again, at most once a second; the message has the offset of the next
+    Damaged bytes are fetched again, at most once per second; the message has the offset of the next
     batch.
+
+    Args:
+        message: The text of the exception.
+        topic: The topic of the record.
+        partition: The partition of the record.
+        offset: The offset of the record.
+        key: The key, or ``None`` for null.
+        value: The value, or ``None`` for null.
+        headers: Pairs of a name and ``bytes`` (or ``None``).
+        timestamp: Milliseconds since 1970, or ``None`` if the record's fields are unknown; then key
+            and value are ``None`` as well, and there are no headers.
+        timestamp_type: 0 for the producer's time, 1 for the broker's, ``None`` if unknown.
+        data: All bytes of a record with invalid fields; otherwise ``None``.
     """
 
     def __init__(
@@ -376,6 +389,13 @@ class BatchUnreadable(RecordUnreadable):
 
     Every call for records of the partition raises it again. To skip the batch: ``seek((e.topic,
     e.partition), e.next_offset)``. Other partitions continue.
+
+    Args:
+        message: The text of the exception.
+        topic: The topic of the batch.
+        partition: The partition of the batch.
+        offset: The offset of the first record that cannot be returned.
+        next_offset: The offset after the batch.
     """
 
     def __init__(
@@ -393,7 +413,8 @@ class SchemaUnavailable(Kip848Error):
     at the record, and the next call for records asks the registry again. ``Producer.send`` raises
     this error itself; nothing was sent.
 
-    Attributes:
+    Args:
+        message: The text of the exception.
         retriable: Whether a retry may succeed later.
     """
 
@@ -417,7 +438,8 @@ class TransactionAborted(Kip848Error):
     Abort the transaction, or leave its block, which aborts it. Then seek the input partitions back
     to their committed offsets, and begin the next transaction with the same producer.
 
-    Attributes:
+    Args:
+        message: The text of the exception.
         cause: The first error of the transaction (also ``__cause__``), for instance a refused
             record or a ``CommitFailed``.
     """
@@ -446,7 +468,8 @@ class CommitInDoubt(Kip848Error):
     producer cannot find out the outcome. Then create a new producer with the same transactional id,
     and read the committed offsets before you continue.
 
-    Attributes:
+    Args:
+        message: The text of the exception.
         cause: The reason (also ``__cause__``).
     """
 
@@ -464,7 +487,8 @@ class ProducerFailed(Kip848Error):
     from the brokers. If ``maybe_committed`` is true, these offsets show whether the last
     transaction was committed.
 
-    Attributes:
+    Args:
+        message: The text of the exception.
         cause: The first error (also ``__cause__``).
         maybe_committed: True if the commit of the last transaction was sent and its outcome is
             unknown. Otherwise nothing of that transaction is committed.
@@ -507,7 +531,8 @@ class RequestTimedOut(TransportError):
 class DeliveryTimedOut(TransportError):
     """Records were not acknowledged within ``delivery_timeout_ms``. The message has the reason.
 
-    Attributes:
+    Args:
+        message: The text of the exception.
         maybe_written: True if a broker may have the records, so sending them again may write them
             twice.
         last_code: The last error code that a broker returned for their partition, or ``None``.
@@ -551,7 +576,8 @@ class AdminFailed(Kip848Error):
 
     The parts in ``errors`` can be requested again. ``__cause__`` is the first error.
 
-    Attributes:
+    Args:
+        message: The text of the exception.
         errors: The error of each failed group, topic or partition.
         done: The results of the others, which have taken effect.
     """

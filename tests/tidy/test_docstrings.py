@@ -38,7 +38,6 @@ BUDGET = {
     "kip848_client.config": 18,
     "kip848_client.connect": 133,
     "kip848_client.core": 90,
-    "kip848_client.errors": 13,
     "kip848_client.history": 74,
     "kip848_client.observe": 37,
     "kip848_client.otel": 5,
