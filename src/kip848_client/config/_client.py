@@ -171,7 +171,20 @@ class ClientConfig(BaseModel):
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
-        """Check ``settings``. Raises ``ConfigError``."""
+        """Check settings.
+
+        Some of aiokafka's and Kafka's settings have no meaning here. They are logged and ignored;
+        with ``strict=True`` among the settings they are refused.
+
+        Args:
+            settings: Values by name of the field.
+
+        Returns:
+            The settings, with defaults. Frozen.
+
+        Raises:
+            ConfigError: A name is unknown or a value is wrong; the text says which is accepted.
+        """
         given = dict(settings)
         strict = given.pop("strict", False)
         if not isinstance(strict, bool):

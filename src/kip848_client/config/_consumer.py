@@ -216,9 +216,16 @@ class ConsumerConfig(MeasuredConfig):
 
 
 def parse_duration_ms(text: str) -> int:
-    """An ISO 8601 duration of days, hours, minutes and seconds (``P1DT2H30M5.5S``) in ms.
+    """Read an ISO 8601 duration of days, hours, minutes and seconds.
 
-    Raises ``ValueError`` for anything else, negative ones and more than 2**63 ms included.
+    Args:
+        text: Such as ``P1DT2H30M5.5S``, in upper or lower case.
+
+    Returns:
+        Milliseconds, rounded.
+
+    Raises:
+        ValueError: The text has another form, or is negative or longer than 2**63 ms.
     """
     found = _DURATION.fullmatch(text.upper())
     if found is None or not any(found.groups()):

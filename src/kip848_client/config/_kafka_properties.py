@@ -119,8 +119,21 @@ WORKER_PROPERTIES: Final = CLIENT_PROPERTIES.union(_WORKER_NUMBERS, _WORKER_TEXT
 
 
 def consumer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
-    """As ``client_settings``, with the settings of a consumer: fetching, isolation, its rack and
-    instance id. Group and topics are not among them."""
+    """Take a consumer's settings from Kafka's properties.
+
+    Group and topics are not among them. The properties in ``CONSUMER_PROPERTIES`` are read, and
+    others ignored.
+
+    Args:
+        properties: Values by name, as in a properties file of Kafka.
+
+    Returns:
+        Settings for ``Consumer``: those of ``client_settings``, and those of fetching, isolation,
+        rack and instance id.
+
+    Raises:
+        ConfigError: A value cannot be read; the text names the property.
+    """
     properties = _trimmed(properties)
     settings = client_settings(properties) | _taken(properties, _CONSUMER_TEXTS, _CONSUMER_NUMBERS)
     if "check.crcs" in properties:
@@ -129,7 +142,19 @@ def consumer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def producer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
-    """As ``client_settings``, with the settings of a producer, but for its transactional id."""
+    """Take a producer's settings from Kafka's properties, except its transactional id.
+
+    The properties in ``PRODUCER_PROPERTIES`` are read, and others ignored.
+
+    Args:
+        properties: Values by name, as in a properties file of Kafka.
+
+    Returns:
+        Settings for ``Producer``.
+
+    Raises:
+        ConfigError: A value cannot be read; the text names the property.
+    """
     properties = _trimmed(properties)
     settings = client_settings(properties) | _taken(properties, _PRODUCER_TEXTS, _PRODUCER_NUMBERS)
     if "enable.idempotence" in properties:
@@ -140,16 +165,37 @@ def producer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def worker_settings(properties: Mapping[str, str]) -> dict[str, Any]:
-    """As ``client_settings``, with the settings of a worker, from the properties file of a Kafka
-    Connect worker."""
+    """Take a worker's settings from the properties file of a Kafka Connect worker.
+
+    The properties in ``WORKER_PROPERTIES`` are read, and others ignored.
+
+    Args:
+        properties: Values by name.
+
+    Returns:
+        Settings for ``Worker``.
+
+    Raises:
+        ConfigError: A value cannot be read; the text names the property.
+    """
     properties = _trimmed(properties)
     return client_settings(properties) | _taken(properties, _WORKER_TEXTS, _WORKER_NUMBERS)
 
 
 def client_settings(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Settings that every client takes, out of Kafka's properties. Those of
-    ``CLIENT_PROPERTIES`` are looked at, others are not. Raises ``ConfigError`` that names the
-    property."""
+    """Take the settings that every client has from Kafka's properties.
+
+    The properties in ``CLIENT_PROPERTIES`` are read, and others ignored.
+
+    Args:
+        properties: Values by name, as in a properties file of Kafka.
+
+    Returns:
+        Settings for any client: connections, time and security.
+
+    Raises:
+        ConfigError: A value cannot be read; the text names the property.
+    """
     properties = _trimmed(properties)
     settings = _taken(properties, _TEXTS, _NUMBERS)
     protocol = settings.get("security_protocol", "PLAINTEXT").upper()

@@ -130,7 +130,14 @@ class Assignor(Protocol):
     def assign(self, group: GroupSpec, topics: Mapping[TopicId, TopicMetadata]) -> Assignment:
         """Compute the target of every member.
 
-        ``topics`` must know every topic id that a member subscribes to. Raises ``AssignorError``
-        when it does not, or when the partitions cannot be given out.
+        Args:
+            group: The members, in member order.
+            topics: Every topic that a member subscribes to, by id.
+
+        Returns:
+            The target of every member.
+
+        Raises:
+            AssignorError: ``topics`` lacks a topic, or the partitions cannot be given out.
         """
         ...

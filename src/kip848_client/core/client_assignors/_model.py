@@ -37,10 +37,13 @@ class AssignorFailed(Kip848Error):
 
 @dataclass(frozen=True, slots=True)
 class AssignorMetadata:
-    """What a member says to the assignor, wherever that runs.
+    """What a member reports to the assignor, in whichever member that runs.
 
-    The ``version`` says how ``data`` is written. A ``reason`` other than 0 asks for a new
-    assignment although nothing else changed (-128 to 127, the assignor's own numbers).
+    Attributes:
+        data: The assignor's own bytes.
+        version: How ``data`` is written.
+        reason: A number of the assignor's own, -128 to 127. A value other than 0 asks for a new
+            assignment although nothing else changed.
     """
 
     data: bytes = b""
@@ -50,7 +53,13 @@ class AssignorMetadata:
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """One member, as the assignor sees it."""
+    """One member, as the assignor sees it.
+
+    Attributes:
+        member_epoch: The member's epoch.
+        instance_id: ``group_instance_id`` of a static member, else ``None``.
+        rack_id: The setting ``client_rack``; ``None`` without one.
+    """
 
     member_epoch: int
     topics: tuple[str, ...]
@@ -65,7 +74,12 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class GroupTopic:
-    """A topic that a member subscribes to."""
+    """A topic that a member subscribes to.
+
+    Attributes:
+        topic_id: Its 16 bytes.
+        partition_count: How many partitions it has, numbered from 0.
+    """
 
     topic_id: TopicId
     partition_count: int
@@ -74,16 +88,26 @@ class GroupTopic:
     for partitions of which nothing was known."""
 
     def partitions(self, name: str) -> list[TopicPartition]:
-        """All of them, under the topic's ``name``."""
+        """List all partitions. Raises nothing.
+
+        Args:
+            name: Name of the topic.
+
+        Returns:
+            The partitions in order.
+        """
         return [TopicPartition(name, number) for number in range(self.partition_count)]
 
 
 @dataclass(frozen=True, slots=True)
 class MemberAssignment:
-    """What one member shall have, and what it is told with it.
+    """The partitions of one member, and a message to it.
 
-    ``version`` says how ``data`` is written; ``None`` for the version of the member's own metadata,
-    which it can surely read.
+    Attributes:
+        partitions: All that the member is to have.
+        data: Bytes for the member's ``on_assignment``.
+        version: How ``data`` is written. ``None``: the version of the member's own metadata, which
+            it can read.
     """
 
     partitions: Collection[TopicPartition] = ()
@@ -93,11 +117,13 @@ class MemberAssignment:
 
 @dataclass(frozen=True, slots=True)
 class GroupAssignment:
-    """What ``assign`` returns: every partition of every topic once, for a member that subscribes to
-    it. A member that is left out gets nothing.
+    """The result of ``assign``.
 
-    With an ``error`` (1 to 127, the assignor's own numbers) everybody keeps what it has, and every
-    member's ``on_assignment`` hears of the error: the group cannot be assigned as it is.
+    Attributes:
+        members: By member id what each is to have. Every partition of every topic is in it once,
+            for a member that subscribes to the topic. A member that is left out gets nothing.
+        error: 1 to 127, a number of the assignor's own: the group cannot be assigned as it is.
+            Every member keeps what it has, and its ``on_assignment`` gets the number. 0: no error.
     """
 
     members: Mapping[str, MemberAssignment] = EMPTY
@@ -106,10 +132,14 @@ class GroupAssignment:
 
 @dataclass(frozen=True, slots=True)
 class NewAssignment:
-    """What ``on_assignment`` hears, once for each member epoch that brings something new.
+    """What ``on_assignment`` gets, once per member epoch with something new.
 
-    ``partitions`` is the target: some of it may still be with other members. The rebalance listener
-    says what can be used.
+    Attributes:
+        member_epoch: The member epoch of the assignment.
+        partitions: The target. Some of it may still be with other members: the rebalance listener
+            gets what can be used.
+        data: Bytes from the assignor.
+        version: How ``data`` is written.
     """
 
     member_epoch: int
@@ -149,30 +179,67 @@ class ClientAssignor(Protocol):
         ...
 
     def metadata(self) -> AssignorMetadata:
-        """What this member says to the assignor. Asked for with every heartbeat: a change asks the
-        group for a new assignment. Must be quick."""
+        """Report to the assignor for this member.
+
+        Called with every heartbeat, so it must be quick. A change asks the group for a new
+        assignment.
+
+        Returns:
+            What the computing member gets as ``GroupMember.metadata``.
+
+        Raises:
+            Exception: Whatever your method raises is logged; the heartbeat has what it returned
+                before.
+        """
         ...
 
     def assign(
         self, members: Mapping[str, GroupMember], topics: Mapping[str, GroupTopic]
     ) -> GroupAssignment | Awaitable[GroupAssignment]:
-        """The assignment of the group, by member id.
+        """Compute the assignment of the group.
 
-        A plain method runs in a thread of its own, a coroutine in the event loop: the consumer goes
-        on meanwhile. It has ``rebalance_callback_timeout_ms``. What it raises is logged, and
-        another member computes.
+        A plain method runs in its own thread, a coroutine in the event loop; the consumer goes on
+        meanwhile. It has ``rebalance_callback_timeout_ms``.
+
+        Args:
+            members: The members by id.
+            topics: The topics that they subscribe to, by name.
+
+        Returns:
+            The assignment, or an awaitable of it.
+
+        Raises:
+            Exception: Whatever your method raises is logged, and another member computes.
         """
         ...
 
     def on_assignment(self, assignment: NewAssignment) -> Awaitable[None] | None:
-        """This member has a new target. Called like a rebalance listener, before it hears of the
-        partitions; what it raises is logged."""
+        """Take note of this member's new target.
+
+        Called like a rebalance listener, before the listener gets the partitions.
+
+        Args:
+            assignment: The target, and what the assignor reports with it.
+
+        Returns:
+            ``None``, or an awaitable that is awaited.
+
+        Raises:
+            Exception: Whatever your method raises is logged.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedGroup:
-    """The group at one group epoch: what the coordinator gave to the member that computes."""
+    """The group at one group epoch, as the member that computes gets it.
+
+    Attributes:
+        group_epoch: The epoch.
+        assignor: Name of the assignor to run.
+        members: The members by id.
+        topics: The topics that they subscribe to, by name.
+    """
 
     group_epoch: int
     assignor: str

@@ -30,7 +30,7 @@ class RackAwareAssignor(ShippedAssignor):
     def assign(
         self, members: Mapping[str, GroupMember], topics: Mapping[str, GroupTopic]
     ) -> GroupAssignment:
-        """See ``ClientAssignor``."""
+        """See ``ClientAssignor.assign``."""
         return _Draft(members, topics).assignment()
 
 

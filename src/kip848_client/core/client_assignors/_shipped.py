@@ -18,8 +18,8 @@ class ShippedAssignor:
     maximum_version: int = 0
 
     def metadata(self) -> AssignorMetadata:
-        """Nothing."""
+        """Report nothing. See ``ClientAssignor.metadata``."""
         return _NOTHING
 
     def on_assignment(self, assignment: NewAssignment) -> None:
-        """Nothing to do."""
+        """Do nothing. See ``ClientAssignor.on_assignment``."""

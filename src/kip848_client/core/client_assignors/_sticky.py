@@ -31,7 +31,7 @@ class StickyAssignor(ShippedAssignor):
     def assign(
         self, members: Mapping[str, GroupMember], topics: Mapping[str, GroupTopic]
     ) -> GroupAssignment:
-        """See ``ClientAssignor``."""
+        """See ``ClientAssignor.assign``."""
         names = {topic.topic_id: name for name, topic in topics.items()}
         specs = {MemberId(each): _spec(members[each], topics) for each in sorted(members)}
         alike = len({member.topics for member in members.values()}) <= 1

@@ -101,17 +101,19 @@ class ClientMetrics:
 
 
 class Metrics:
-    """The metrics of any number of clients: ``Consumer(..., metrics=metrics)``, ``Producer`` too.
+    """The metrics of any number of clients. Without one a client counts nothing.
 
-    ``samples`` gives them by Kafka's names; ``kip848_client.prometheus`` and ``kip848_client.otel``
-    hand them to monitoring systems. Those of a client end with its ``stop``. Without a
-    ``Metrics`` a client counts nothing.
+    Give it to clients as their setting: ``Consumer(..., metrics=metrics)``, ``Producer`` too.
+    ``samples`` returns them by Kafka's names; ``kip848_client.prometheus`` and
+    ``kip848_client.otel`` pass them to monitoring systems. The metrics of a client end with its
+    ``stop``.
 
-    A client that has the tags of another one (the same ``client_id``, and ``group_id``) gets a
-    number behind its ``client-id``, or nobody could tell them apart.
+    If two clients have the same tags (``client_id``, and ``group_id``), the second gets a number
+    after its ``client-id``, so that they can be told apart.
 
-    ``per_partition=False`` leaves out what there is of each partition (``records-lag``,
-    ``records-lead``): with thousands of partitions it is most of all.
+    Args:
+        per_partition: Keep the metrics of single partitions (``records-lag``, ``records-lead``).
+            With thousands of partitions they are the largest part.
     """
 
     def __init__(self, *, per_partition: bool = True) -> None:
@@ -122,7 +124,15 @@ class Metrics:
         return f"<Metrics of {len(self._clients)} clients>"
 
     def open(self, tags: Mapping[str, str], now_ms: Callable[[], int]) -> ClientMetrics:
-        """Room for a client; ``close`` ends it. Clients call it."""
+        """Add a client. Clients call this; ``close`` removes it. Raises nothing.
+
+        Args:
+            tags: The client's tags, such as ``client-id``.
+            now_ms: The client's clock, in milliseconds.
+
+        Returns:
+            Where the client counts.
+        """
         client = ClientMetrics(self._own(tags), now_ms, per_partition=self._per_partition)
         self._clients.append(client)
         return client
@@ -136,7 +146,11 @@ class Metrics:
         return next(each for each in numbered if each not in taken)
 
     def close(self, client: ClientMetrics) -> None:
-        """Forget a client. Legal more than once."""
+        """Remove a client. You may call it more than once. Raises nothing.
+
+        Args:
+            client: What ``open`` returned.
+        """
         if client in self._clients:
             self._clients.remove(client)
 
@@ -146,14 +160,28 @@ class Metrics:
         return tuple(self._clients)
 
     def samples(self) -> list[Sample]:
-        """Every metric of every client, as it is now."""
+        """Read every metric of every client. Raises nothing.
+
+        Returns:
+            One sample per metric and tags, with its value now.
+        """
         return [sample for client in self.clients for sample in client.samples()]
 
     def value(self, name: str, **tags: str) -> float:
-        """The sum of all metrics of this name and these tags (``_`` for ``-``), 0.0 if there are
-        none: ``metrics.value("fenced-total", cause="UNKNOWN_MEMBER_ID")``. What there is of a whole
-        client and of each topic, partition or broker, too, is the client's unless a tag says which:
-        ``metrics.value("record-send-total", topic="orders")``."""
+        """Add up the metrics of one name and some tags.
+
+        For example ``metrics.value("fenced-total", cause="UNKNOWN_MEMBER_ID")``. Some metrics exist
+        for the whole client and for each topic, partition or broker: the client's count unless a
+        tag names one of these, as in ``metrics.value("record-send-total", topic="orders")``. Raises
+        nothing.
+
+        Args:
+            name: Kafka's name of the metric.
+            **tags: Tags that a metric must have, with ``_`` for ``-``.
+
+        Returns:
+            The sum; 0.0 if there is no such metric.
+        """
         wanted = {tag.replace("_", "-"): value for tag, value in tags.items()}
         return sum(
             each.value

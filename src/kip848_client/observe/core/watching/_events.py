@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class MembershipEvent:
-    """Base of all of them."""
+    """Base of all events of ``Consumer.events``."""
 
     time_ms: int
     """When, in ms since 1970."""
@@ -43,7 +43,13 @@ class MembershipEvent:
 
 @dataclass(frozen=True, slots=True)
 class StateChanged(MembershipEvent):
-    """The member went from one state to another (docs/reference/member-states.md)."""
+    """The member went from one state to another (docs/reference/member-states.md).
+
+    Attributes:
+        old: The state before.
+        new: The state now.
+        cause: Why, in words.
+    """
 
     old: MemberState
     new: MemberState
@@ -52,31 +58,49 @@ class StateChanged(MembershipEvent):
 
 @dataclass(frozen=True, slots=True)
 class MemberEpochChanged(MembershipEvent):
-    """The coordinator gave the member another epoch, or it has none any more (0)."""
+    """The member has another epoch, or none any more (0).
+
+    Attributes:
+        old_epoch: The epoch before.
+    """
 
     old_epoch: int
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionsAssigned(MembershipEvent):
-    """These are new; the listener is about to be called. May be none: the assignment was looked at
-    and nothing is new in it."""
+    """Partitions are new; the listener is about to be called.
+
+    Attributes:
+        partitions: Which ones. None if an assignment has nothing new.
+    """
 
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionsRevoked(MembershipEvent):
-    """These are given up for others; the listener is about to be called. Where it fails they are
-    not given up, and this comes again."""
+    """Partitions are given up for other members; the listener is about to be called.
+
+    If the listener fails they are not given up, and this event comes again.
+
+    Attributes:
+        partitions: Which ones.
+    """
 
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionsLost(MembershipEvent):
-    """These may be another member's already; the listener is about to be called. Or the time to
-    leave was over before it could be: then it is not."""
+    """Partitions may be another member's already; the listener is about to be called.
+
+    Or the time to leave was over before the listener could be called: then it is not.
+
+    Attributes:
+        partitions: Which ones.
+        cause: Why, in words.
+    """
 
     partitions: tuple[TopicPartition, ...]
     cause: str
@@ -84,44 +108,71 @@ class PartitionsLost(MembershipEvent):
 
 @dataclass(frozen=True, slots=True)
 class MemberFenced(MembershipEvent):
-    """The coordinator does not accept the member any more, with the epoch that it had: it drops its
-    partitions as lost and joins again. ``cause`` is the name of the error."""
+    """The coordinator no longer accepts the member with its epoch.
+
+    The member drops its partitions as lost, and joins again.
+
+    Attributes:
+        cause: The name of the error, such as FENCED_MEMBER_EPOCH.
+    """
 
     cause: str
 
 
 @dataclass(frozen=True, slots=True)
 class MemberFailed(MembershipEvent):
-    """The membership is over: every call raises ``error``."""
+    """The membership is over.
+
+    Attributes:
+        error: Every call raises it from now on.
+    """
 
     error: Kip848Error
 
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorLost(MembershipEvent):
-    """The coordinator has moved, or does not answer: it is looked up again."""
+    """The coordinator has moved, or does not answer. It is looked up again.
+
+    Attributes:
+        cause: Why, in words.
+    """
 
     cause: str
 
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorUnreachable(MembershipEvent):
-    """No coordinator has answered for so long; comes again every 30 s."""
+    """No coordinator answers. Comes again every 30 s.
+
+    Attributes:
+        silent_ms: For how long, in milliseconds.
+    """
 
     silent_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorBack(MembershipEvent):
-    """A coordinator answers again that was reported as unreachable."""
+    """A coordinator that was reported as unreachable answers again.
+
+    Attributes:
+        silent_ms: How long none answered, in milliseconds.
+    """
 
     silent_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class ApplicationStalled(MembershipEvent):
-    """The application has not asked for records for half of ``max_poll_interval_ms``; in
-    ``left_ms`` the member leaves its group, which this event says once more with 0."""
+    """The application has not asked for records for half of ``max_poll_interval_ms``.
+
+    When that time is over the member leaves its group, and this event comes once more.
+
+    Attributes:
+        poll_age_ms: Milliseconds since it asked.
+        left_ms: Milliseconds until the member leaves; 0 when it leaves.
+    """
 
     poll_age_ms: int
     left_ms: int
@@ -129,8 +180,12 @@ class ApplicationStalled(MembershipEvent):
 
 @dataclass(frozen=True, slots=True)
 class EventLoopBlocked(MembershipEvent):
-    """The event loop ran a timer ``late_ms`` too late, which is so long that a heartbeat was left
-    out; ``silent_ms`` is since one was answered (``None``: none ever was)."""
+    """The event loop ran a timer so late that a heartbeat was left out.
+
+    Attributes:
+        late_ms: How much too late, in milliseconds.
+        silent_ms: Milliseconds since a heartbeat was answered; ``None`` before the first.
+    """
 
     late_ms: int
     silent_ms: int | None
@@ -138,16 +193,28 @@ class EventLoopBlocked(MembershipEvent):
 
 @dataclass(frozen=True, slots=True)
 class StaleCommit(MembershipEvent):
-    """The coordinator refused a commit with STALE_MEMBER_EPOCH. A commit of the user's, or before
-    partitions are given up, is repeated with the new epoch."""
+    """The coordinator refused a commit with STALE_MEMBER_EPOCH.
+
+    A commit that the application called for, or that comes before partitions are given up, is
+    repeated with the new epoch.
+
+    Attributes:
+        partitions: The partitions in the commit.
+    """
 
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CommitFenced(MembershipEvent):
-    """The coordinator refused a commit because the member is not in its group any more, or because
-    another one has its place. ``cause`` is the name of the error. Nothing was stored."""
+    """The coordinator refused a commit, and nothing was stored.
+
+    The member is not in its group any more, or another one has its place.
+
+    Attributes:
+        partitions: The partitions in the commit.
+        cause: The name of the error, such as UNKNOWN_MEMBER_ID.
+    """
 
     partitions: tuple[TopicPartition, ...]
     cause: str
@@ -155,15 +222,25 @@ class CommitFenced(MembershipEvent):
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatAnswered(MembershipEvent):
-    """A heartbeat was answered, with this member epoch, ``latency_ms`` after it was sent. Only in
-    streams that ask for heartbeats, as the next two."""
+    """A heartbeat was answered without an error.
+
+    Only in streams with ``heartbeats=True``, as ``HeartbeatRefused`` and ``HeartbeatLost``.
+
+    Attributes:
+        latency_ms: Milliseconds from the request to the answer.
+    """
 
     latency_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatRefused(MembershipEvent):
-    """A heartbeat was answered with an error, whose name is ``cause``."""
+    """A heartbeat was answered with an error.
+
+    Attributes:
+        latency_ms: Milliseconds from the request to the answer.
+        cause: The name of the error.
+    """
 
     latency_ms: int
     cause: str
@@ -171,7 +248,12 @@ class HeartbeatRefused(MembershipEvent):
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatLost(MembershipEvent):
-    """A heartbeat was not answered; after ``waited_ms`` it was given up, and why."""
+    """A heartbeat was not answered.
+
+    Attributes:
+        waited_ms: After how many milliseconds it was given up.
+        cause: Why, in words.
+    """
 
     waited_ms: int
     cause: str
@@ -179,7 +261,10 @@ class HeartbeatLost(MembershipEvent):
 
 @dataclass(frozen=True, slots=True)
 class EventsMissed(MembershipEvent):
-    """So many events happened between the one before this and the next one that whoever reads was
-    too slow for: only the newest are kept."""
+    """The reader was too slow, and the oldest events were dropped.
+
+    Attributes:
+        count: How many were dropped between the event before this one and the next.
+    """
 
     count: int
