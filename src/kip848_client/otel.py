@@ -44,10 +44,14 @@ _UNITS: Final = {"ms": "ms", "ns": "ns", "seconds": "s", "bytes": "By"}
 
 
 def instrument(metrics: Metrics, meter_provider: MeterProvider | None = None) -> None:
-    """Make an instrument for each metric, with ``meter_provider`` or the global one.
+    """Make an observable instrument for each metric. Call it once for each ``Metrics``.
 
-    Call it once for each ``Metrics``. Raises ``ConfigError`` where opentelemetry-api is not
-    installed, and for what are no metrics or no meter provider.
+    Args:
+        metrics: What the clients have as their setting ``metrics``.
+        meter_provider: Default: the global one.
+
+    Raises:
+        ConfigError: opentelemetry-api is not installed, or an argument is of another type.
     """
     api = _library()
     checked = _checked(metrics)
@@ -66,7 +70,15 @@ def instrument(metrics: Metrics, meter_provider: MeterProvider | None = None) ->
 
 
 def otel_name(row: Row, metric: str) -> str:
-    """What a metric of a row is called here; ``metric`` is Kafka's name of it."""
+    """Get the name of a metric in OpenTelemetry. Raises nothing.
+
+    Args:
+        row: A row of the table of metrics.
+        metric: Kafka's name of a metric of this row.
+
+    Returns:
+        Such as ``kafka.consumer.rebalance_latency_max``.
+    """
     name = metric.replace("-", "_")
     return _PREFIX + ".".join(part for part in (row.client, row.of, name) if part)
 

@@ -54,11 +54,18 @@ _COMMON: Final = {"consumer": ("client_id", "group_id"), "producer": ("client_id
 
 
 def register(metrics: Metrics, registry: CollectorRegistry | None = None) -> Collector:
-    """Have ``metrics`` scraped with everything else of ``registry`` (the default one of
-    prometheus_client). Returns what ``registry.unregister`` takes.
+    """Have metrics scraped with everything else of a registry.
 
-    Raises ``ConfigError`` where prometheus_client is not installed, and for what are no metrics or
-    no registry; prometheus_client's ``ValueError`` where ``registry`` has such metrics already.
+    Args:
+        metrics: What the clients have as their setting ``metrics``.
+        registry: Default: that of prometheus_client.
+
+    Returns:
+        The collector, for ``registry.unregister``.
+
+    Raises:
+        ConfigError: prometheus_client is not installed, or an argument is of another type.
+        ValueError: From prometheus_client: ``registry`` has such metrics already.
     """
     core = _library()
     collector = Collector(_checked(metrics))
@@ -70,8 +77,17 @@ def register(metrics: Metrics, registry: CollectorRegistry | None = None) -> Col
 
 
 def prometheus_name(row: Row) -> str:
-    """What a row of the table is called here: ``heartbeat`` and ``-total`` are
-    ``kip848_consumer_heartbeat``, to which Prometheus adds ``_total``."""
+    """Get the name of a row of the table of metrics in Prometheus. Raises nothing.
+
+    ``heartbeat`` with ``-total`` is ``kip848_consumer_heartbeat``, to which Prometheus adds
+    ``_total``.
+
+    Args:
+        row: A row of the table.
+
+    Returns:
+        The name.
+    """
     name = "_".join(part for part in (row.client, row.of, row.name) if part).replace("-", "_")
     unit = _BASE.get(row.unit, row.unit)
     if row.unit == "ns":
@@ -82,7 +98,14 @@ def prometheus_name(row: Row) -> str:
 
 
 def kind_of(row: Row) -> str:
-    """What a row becomes: ``gauge``, ``histogram``, ``counter`` or ``summary``."""
+    """Get the kind of metric that a row of the table becomes. Raises nothing.
+
+    Args:
+        row: A row of the table.
+
+    Returns:
+        ``gauge``, ``histogram``, ``counter`` or ``summary``.
+    """
     if row.is_gauge:
         return "gauge"
     if row.is_timing and row.unit == "ms":
@@ -91,18 +114,33 @@ def kind_of(row: Row) -> str:
 
 
 class Collector:
-    """A collector in the sense of prometheus_client, for a registry of your own."""
+    """A collector in the sense of prometheus_client, for a registry of your own.
+
+    Args:
+        metrics: What the clients have as their setting ``metrics``.
+
+    Raises:
+        ConfigError: prometheus_client is not installed.
+    """
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._core = _library()
 
     def describe(self) -> Iterator[Metric]:
-        """The names, without values: which clients there will be, nobody knows."""
+        """List the metrics that there may be. Raises nothing.
+
+        Returns:
+            The metrics by name, without values: clients may come later.
+        """
         return (self._family(row) for row in TABLE)
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics of all clients as they are now."""
+        """Read all metrics of all clients. Raises nothing.
+
+        Yields:
+            Each metric with its values now.
+        """
         found: dict[Row, Any] = {}
         for client in self._metrics.clients:
             for row, labels, sensor in client.sensors():

@@ -55,19 +55,24 @@ _PARSES: Final = "_get_parsed_schema"
 
 
 class SchemaDeserializer(ContextDeserializer[T], Generic[T]):
-    """A ``key_deserializer`` or ``value_deserializer`` that asks a schema registry.
+    """A deserializer for keys or values that looks up schemas in a registry.
 
-    ``kind`` is ``AsyncAvroDeserializer``, ``AsyncJSONDeserializer`` or
-    ``AsyncProtobufDeserializer`` of confluent-kafka, and what follows are its arguments. It is made
-    with the first record, and is told topic, field and headers.
+    confluent-kafka's deserializer is created with the first record; it gets topic, field and
+    headers. ``SchemaDeserializer[Order | None]`` names the type of the result for type checkers,
+    which is not checked; ``None`` is for null. One object may serve several consumers of an event
+    loop.
 
-    ``SchemaDeserializer[Order | None]`` tells type checkers what it gives for a record, and is not
-    checked: ``None`` is for null. One may serve several consumers of an event loop.
+    Args:
+        kind: ``AsyncAvroDeserializer``, ``AsyncJSONDeserializer`` or ``AsyncProtobufDeserializer``
+            of confluent-kafka.
+        *args: The arguments of ``kind``.
+        timeout_ms: How long one record may take, in milliseconds, with all attempts of the
+            registry's client, which has no limit of its own.
+        **named: More arguments of ``kind``.
 
-    ``timeout_ms`` is how long one record may take, all attempts of the registry's client together:
-    it has no limit of its own.
-
-    Raises ``ConfigError`` for another ``kind``, and where the extra is not installed.
+    Raises:
+        ConfigError: ``kind`` is another class, ``timeout_ms`` is not positive, or the extra
+            ``schema-registry`` is not installed.
     """
 
     def __init__(
@@ -78,20 +83,41 @@ class SchemaDeserializer(ContextDeserializer[T], Generic[T]):
         self._asking = _Asking(kind, args, named, timeout_ms)
 
     async def deserialize(self, data: bytes | None, context: SerializationContext) -> T:
-        """Raises ``SchemaUnavailable`` where the registry is the trouble, what confluent-kafka's
-        deserializer does where the bytes are."""
+        """Make what the application gets. ``Consumer`` calls it.
+
+        Args:
+            data: The bytes; ``None`` for a null key or value.
+            context: Topic, field and headers of the record.
+
+        Returns:
+            What confluent-kafka's deserializer makes.
+
+        Raises:
+            SchemaUnavailable: The registry gave no usable schema in time; ``retriable`` says
+                whether asking again may help.
+            Exception: Whatever confluent-kafka's deserializer raises for these bytes.
+        """
         made: T = await self._asking.made(data, context)
         return made
 
 
 class SchemaSerializer(ContextSerializer[T], Generic[T]):
-    """A ``key_serializer`` or ``value_serializer`` that asks a schema registry.
+    """A serializer for keys or values that looks up schemas in a registry.
 
-    ``kind`` is ``AsyncAvroSerializer``, ``AsyncJSONSerializer`` or ``AsyncProtobufSerializer`` of
-    confluent-kafka, and what follows are its arguments. It registers its schema with the first
-    record of a topic, unless its ``auto.register.schemas`` is false. ``timeout_ms`` as above.
+    confluent-kafka's serializer is created with the first record. It registers its schema with the
+    first record of a topic, unless its ``auto.register.schemas`` is false.
 
-    Raises ``ConfigError`` for another ``kind``, and where the extra is not installed.
+    Args:
+        kind: ``AsyncAvroSerializer``, ``AsyncJSONSerializer`` or ``AsyncProtobufSerializer`` of
+            confluent-kafka.
+        *args: The arguments of ``kind``.
+        timeout_ms: How long one record may take, in milliseconds, with all attempts of the
+            registry's client.
+        **named: More arguments of ``kind``.
+
+    Raises:
+        ConfigError: ``kind`` is another class, ``timeout_ms`` is not positive, or the extra
+            ``schema-registry`` is not installed.
     """
 
     def __init__(
@@ -102,8 +128,20 @@ class SchemaSerializer(ContextSerializer[T], Generic[T]):
         self._asking = _Asking(kind, args, named, timeout_ms)
 
     async def serialize(self, data: T, context: SerializationContext) -> bytes | None:
-        """Raises ``SchemaUnavailable`` where the registry is the trouble, what confluent-kafka's
-        serializer does where the data is."""
+        """Make the bytes that are sent. ``Producer`` calls it.
+
+        Args:
+            data: What the application passed to ``send``.
+            context: Topic, field and headers of the record.
+
+        Returns:
+            The bytes; ``None`` for a null key or value.
+
+        Raises:
+            SchemaUnavailable: The registry gave no usable schema in time; ``retriable`` says
+                whether asking again may help.
+            Exception: Whatever confluent-kafka's serializer raises for this data.
+        """
         made: bytes | None = await self._asking.made(data, context)
         return made
 

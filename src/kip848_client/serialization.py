@@ -25,7 +25,12 @@ Given_contra = TypeVar("Given_contra", contravariant=True)
 
 
 class SerializationContext(NamedTuple):
-    """Where data comes from, or goes to."""
+    """Where data comes from, or goes to.
+
+    Attributes:
+        topic: Name of the topic.
+        field: ``key`` or ``value``.
+    """
 
     topic: str
     field: Literal["key", "value"]
@@ -34,12 +39,27 @@ class SerializationContext(NamedTuple):
 
 
 class ContextDeserializer(ABC, Generic[Made_co]):
-    """A deserializer that is awaited, and told the topic, whether it is a key or a value, and the
-    record's headers. What it raises becomes ``RecordUnreadable``."""
+    """A deserializer that is awaited, and gets the topic, the field and the headers.
+
+    Inherit from it, and give an object to ``Consumer`` as ``key_deserializer`` or
+    ``value_deserializer``.
+    """
 
     @abstractmethod
     async def deserialize(self, data: bytes | None, context: SerializationContext) -> Made_co:
-        """What the application sees. ``data`` is ``None`` for a null key or value."""
+        """Make what the application gets.
+
+        Args:
+            data: The bytes; ``None`` for a null key or value.
+            context: Topic, field and headers of the record.
+
+        Returns:
+            The key or value of the ``Record``.
+
+        Raises:
+            Exception: Whatever your method raises; the call for records raises
+                ``RecordUnreadable``.
+        """
 
     async def __call__(self, _data: bytes | None, /) -> Made_co:
         """What makes it a deserializer for type checkers. ``Consumer`` calls ``deserialize``."""
@@ -47,12 +67,27 @@ class ContextDeserializer(ABC, Generic[Made_co]):
 
 
 class ContextSerializer(ABC, Generic[Given_contra]):
-    """A serializer that is awaited, and told the topic, whether it makes a key or a value, and the
-    record's headers. What it raises ``Producer.send`` raises, and nothing was sent."""
+    """A serializer that is awaited, and gets the topic, the field and the headers.
+
+    Inherit from it, and give an object to ``Producer`` as ``key_serializer`` or
+    ``value_serializer``.
+    """
 
     @abstractmethod
     async def serialize(self, data: Given_contra, context: SerializationContext) -> bytes | None:
-        """The bytes of what was given to ``send``; ``None`` for a null key or value."""
+        """Make the bytes that are sent.
+
+        Args:
+            data: What the application passed to ``send``.
+            context: Topic, field and headers of the record. Headers that are appended are sent.
+
+        Returns:
+            The bytes; ``None`` for a null key or value.
+
+        Raises:
+            Exception: Whatever your method raises; ``Producer.send`` raises it, and nothing is
+                sent.
+        """
 
     def __call__(self, _data: Any, /) -> Any:
         """What makes it a serializer for type checkers. ``Producer`` calls ``serialize``."""

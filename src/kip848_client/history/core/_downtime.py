@@ -12,7 +12,21 @@ __all__ = ["Gap", "PartitionDowntime", "gaps_of", "partition_downtime"]
 
 
 class PartitionDowntime(NamedTuple):
-    """A row of the table of this name; ``TABLES`` says what is in it."""
+    """How long one partition had no owner: a row of the table ``partition_downtime``.
+
+    Attributes:
+        group_id: Name of the group.
+        topic: Name of the topic; of workers the connector.
+        partition: Number of the partition; of workers the task, -1 for the connector itself.
+        first_owned_ms: When a member owned it first, in milliseconds since 1970.
+        last_owned_ms: Until when a member owned it last, in milliseconds since 1970.
+        owners: How many members owned it.
+        downtime_ms: How long no member owned it between these two, in milliseconds.
+        gaps: In how many pieces.
+        longest_gap_ms: The longest of them, in milliseconds.
+        overlap_ms: How long more than one member owned it, once for each extra member, in
+            milliseconds.
+    """
 
     group_id: str
     topic: str
@@ -60,7 +74,14 @@ def gaps_of(owned: Iterable[Tenure]) -> list[Gap]:
 
 
 def partition_downtime(owned: Iterable[Tenure]) -> list[PartitionDowntime]:
-    """The table; ``owned`` is sorted."""
+    """Compute the table ``partition_downtime``. Raises nothing.
+
+    Args:
+        owned: Which member owned what when, sorted (``Tables.tenures``).
+
+    Returns:
+        One row per partition, sorted.
+    """
     rows: list[PartitionDowntime] = []
     for _, group in groupby(owned, key=lambda each: each[:3]):
         mine = list(group)

@@ -12,8 +12,31 @@ __all__ = ["HistoryEvent"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEvent:
-    """What ``FIELDS`` say, in their order. ``writer``, ``seq`` and ``host`` are put in by whoever
-    writes it down."""
+    """Something that happened to a member or a group.
+
+    The fields are ``FIELDS``, in their order (docs/reference/history.md). The recorder sets
+    ``writer``, ``seq`` and ``host``.
+
+    Attributes:
+        schema: The number of the schema.
+        writer: Who wrote it: random, new for each recording. With ``seq`` it names the event.
+        seq: 0, 1, 2 ...; a missing number is a lost event.
+        host: The writer's host, whose clock ``time_ms`` is of.
+        role: ``consumer``, ``worker`` or ``coordinator``.
+        time_ms: When, in milliseconds since 1970.
+        kind: What happened, one of ``KINDS``.
+        group_id: Name of the group.
+        member_id: The member; ``None`` in what is about the whole group.
+        instance_id: ``group.instance.id`` of a static member.
+        client_id: ``client.id`` of the member.
+        member_epoch: The member epoch after it.
+        group_epoch: The group epoch; of a target its epoch.
+        old_state: The member's state before.
+        state: The member's state after.
+        cause: Why: the name of an error, or a few words.
+        duration_ms: How long it took or has lasted, in milliseconds; depends on the kind.
+        count: How many; depends on the kind.
+    """
 
     schema: int = SCHEMA
     writer: str = ""

@@ -15,7 +15,20 @@ _KINDS: Final = frozenset({"heartbeat", "heartbeat_lost", "heartbeat_refused"})
 
 
 class HeartbeatSla(NamedTuple):
-    """A row of the table of this name; ``TABLES`` says what is in it."""
+    """How soon one member's heartbeats were answered: a row of the table ``heartbeat_sla``.
+
+    Attributes:
+        group_id: Name of the group.
+        member_id: The member.
+        heartbeats: How many were answered without an error.
+        refused: How many were answered with an error.
+        lost: How many were not answered.
+        in_time: How many of the answered ones took at most the promised time.
+        p50_ms: Half of the answered ones took at most this many milliseconds.
+        p99_ms: 99 % of the answered ones took at most this many milliseconds.
+        max_ms: The longest one, in milliseconds.
+        longest_silence_ms: The longest time between two answered ones, in milliseconds.
+    """
 
     group_id: str
     member_id: str
@@ -39,9 +52,17 @@ class _Accumulator:
 
 
 def heartbeat_sla(events: Iterable[HistoryEvent], sla_ms: int) -> list[HeartbeatSla]:
-    """The table; ``events`` are on one clock and sorted. ``sla_ms`` is how soon a heartbeat is
-    promised to be answered. Of a member without events of its own there is what the coordinator
-    answered, and no latency."""
+    """Compute the table ``heartbeat_sla``. Raises nothing.
+
+    A member without events of its own has what the coordinator answered, and no latency.
+
+    Args:
+        events: On one clock and sorted (``Tables.events``).
+        sla_ms: How soon a heartbeat is to be answered, in milliseconds.
+
+    Returns:
+        One row per member, sorted.
+    """
     events = list(events)
     own = with_own_events(events)
     members: dict[Member, _Accumulator] = {}

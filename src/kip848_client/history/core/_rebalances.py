@@ -18,7 +18,17 @@ __all__ = ["RebalanceDuration", "rebalance_duration"]
 
 
 class RebalanceDuration(NamedTuple):
-    """A row of the table of this name; ``TABLES`` says what is in it."""
+    """How long one group took to get to an epoch: a row of the table ``rebalance_duration``.
+
+    Attributes:
+        group_id: Name of the group.
+        epoch: The epoch that members moved to.
+        began_ms: The first event with this epoch, in milliseconds since 1970.
+        ended_ms: The last step that a member took in it, in milliseconds since 1970.
+        duration_ms: From the one to the other, in milliseconds.
+        members: How many members came to this epoch.
+        moved: How many partitions got an owner in it.
+    """
 
     group_id: str
     epoch: int
@@ -39,8 +49,17 @@ class _Accumulator:
 
 
 def rebalance_duration(events: Iterable[HistoryEvent]) -> list[RebalanceDuration]:
-    """The table; ``events`` are on one clock and sorted. An epoch that no member came to has no
-    row. Of a member without events of its own the coordinator's heartbeats tell the epoch."""
+    """Compute the table ``rebalance_duration``. Raises nothing.
+
+    An epoch that no member came to has no row. For a member without events of its own, the
+    coordinator's heartbeats show the epoch.
+
+    Args:
+        events: On one clock and sorted (``Tables.events``).
+
+    Returns:
+        One row per group and epoch, sorted.
+    """
     events = list(events)
     own = with_own_events(events)
     epochs: dict[tuple[str, int], _Accumulator] = {}

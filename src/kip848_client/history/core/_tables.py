@@ -22,7 +22,15 @@ SLA_MS: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """What comes of some events."""
+    """Everything that is computed from events.
+
+    Attributes:
+        sla_ms: How soon a heartbeat was to be answered, in milliseconds.
+        partition_downtime: How long partitions had no owner.
+        heartbeat_sla: How soon heartbeats were answered.
+        rebalance_duration: How long groups took from epoch to epoch.
+        zombie_commits: Commits of members that no longer had the partition.
+    """
 
     events: tuple[HistoryEvent, ...]
     """Each once, on one clock, in order of time."""
@@ -38,7 +46,15 @@ class Tables:
 
 
 def tables_of(events: Iterable[HistoryEvent], sla_ms: int = SLA_MS) -> Tables:
-    """Compute all. ``events`` are in any order, may be there twice, and be of several groups."""
+    """Compute all tables. Raises nothing.
+
+    Args:
+        events: In any order; duplicates count once; of one or several groups.
+        sla_ms: How soon a heartbeat is to be answered, in milliseconds.
+
+    Returns:
+        The tables, with all times on the coordinator's clock where it wrote events.
+    """
     distinct = list(dict.fromkeys(events))
     offsets = offsets_of_clocks(distinct)
     ordered = on_one_clock(distinct, offsets)

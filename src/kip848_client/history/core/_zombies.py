@@ -23,7 +23,19 @@ _OUTCOMES: Final = {"commit_refused": "refused", "committed": "accepted"}
 
 
 class ZombieCommit(NamedTuple):
-    """A row of the table of this name; ``TABLES`` says what is in it."""
+    """A commit of a member that no longer had the partition: a row of ``zombie_commits``.
+
+    Attributes:
+        group_id: Name of the group.
+        member_id: The member.
+        time_ms: When the commit was answered, in milliseconds since 1970.
+        member_epoch: The epoch that the member had.
+        topic: Name of the topic.
+        partition: Number of the partition.
+        outcome: ``refused``, or ``accepted``: stored over the owner's.
+        cause: Why it was refused.
+        owner: Which member had the partition then; the first by name of several.
+    """
 
     group_id: str
     member_id: str
@@ -54,7 +66,15 @@ class _Owners:
 
 
 def zombie_commits(events: Iterable[HistoryEvent], owned: Iterable[Tenure]) -> list[ZombieCommit]:
-    """The table; ``events`` are on one clock and sorted, and so is ``owned``."""
+    """Compute the table ``zombie_commits``. Raises nothing.
+
+    Args:
+        events: On one clock and sorted (``Tables.events``).
+        owned: Which member owned what when, sorted (``Tables.tenures``).
+
+    Returns:
+        One row per commit and partition, sorted.
+    """
     events = list(events)
     by_members, granted = _Owners(owned), _Owners(tenures(events, granted=True))
     watched = {event.group_id for event in events if not event.is_members}
