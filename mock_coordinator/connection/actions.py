@@ -1,4 +1,4 @@
-"""What a connection wants done; ``mock_coordinator.connection`` says how."""
+"""What a connection's driver must do; ``mock_coordinator.connection`` says how."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What becomes of a frame: who sent it, and whether it is for the broker or for the login.
+"""Decides about a frame: which principal sent it, and whether it is for the broker or for SASL.
 
-A plain listener lets every request pass. A SASL listener asks the connection's ``SaslConversation``
-first, which may answer itself. The principal of a TLS client is the subject of its certificate.
+A plain listener passes every request on. A SASL listener gives it to the connection's
+``SaslConversation`` first, which may answer itself. The principal of a TLS client is the subject of
+its certificate.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Bytes of one request frame to an input of the broker, as tolerant as a real broker is.
+"""Decodes one request frame, as tolerantly as a real broker does.
 
-Two things differ from our own strict reading: bytes after the end of a request are ignored, and an
-ApiVersions request of an unknown version is passed on unread, because it has an answer (KIP-511).
+Two things differ from the client's strict decoding: bytes after the end of a request are ignored,
+and an ApiVersions request of an unknown version is passed on undecoded, because it has a response
+(KIP-511).
 """
 
 from __future__ import annotations

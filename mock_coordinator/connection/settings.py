@@ -1,4 +1,4 @@
-"""Kafka's settings of a connection."""
+"""Kafka's settings of connections."""
 
 from __future__ import annotations
 

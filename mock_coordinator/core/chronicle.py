@@ -1,9 +1,9 @@
-"""What group coordinators see, as events of the history (``kip848_client.history.core``).
+"""Events of group coordinators, for histories (``kip848_client.history.core``).
 
-``Chronicle`` reads along: it decides nothing. From requests and answers it tells of members that
-join, leave and beat, of partitions that answers give and that heartbeats do not report any more,
-and of commits; from records of new group epochs and targets; from timers of members that are put
-out. Nothing here costs anything where nobody asked for events.
+``Chronicle`` observes and decides nothing. It derives events from requests and responses (joins,
+leaves, heartbeats, commits, partitions that responses assign and that heartbeats stop reporting),
+from records (new group epochs and targets), and from timers (fenced members). Without a listener
+for events it costs nothing.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _OF_SENDER: Final = frozenset(
         ErrorCode.STALE_MEMBER_EPOCH,
     }
 )
-"""What a commit is refused with because of who asks."""
+"""Errors of a commit that concern its sender."""
 
 
 class Chronicle:

@@ -1,23 +1,22 @@
-"""One broker, pure: what happened and the time in, what to do and the next deadline out.
+"""A broker or cluster as a pure state machine: inputs and the time in, outputs and a deadline out.
 
 Theory of operation
 ===================
 
-``step`` does the same thing for every input. First whatever was due before it (sessions that ended
-while nothing came in must be over before the next request is looked at). Then the input itself: a
-request goes by its API key to a handler, which answers at once, except for a fetch that has to wait
-and is parked. Then the consequences: the group coordinator learns of changed topics, what became
-due by the step itself is run, and parked fetches whose partitions changed, or whose time is up, are
-answered.
+``step`` does the same for every input. First it runs what was due before (a session that ended in
+silence must be over before the next request is handled). Then it handles the input: a request goes
+by its API key to a handler, which answers at once, except for a fetch that has to wait and is
+parked. Then the consequences: the group coordinator learns of changed topics, work that the step
+itself made due is run, and parked fetches are answered if their partitions changed or their time is
+up.
 
-The core never waits, reads no clock and draws no random numbers: ``new_uuid`` is handed in, and so
-is the time. A crash is a new core made by ``restarted``: it keeps the disk and replays the groups'
-records; connections, parked fetches and fetch sessions are gone, as they are for a broker process
-that died.
+The core never waits, reads no clock and draws no random numbers: the time and ``new_uuid`` are
+arguments. A crash is a new core made by ``restarted``: it keeps the disk and replays the groups'
+records; connections, parked fetches and fetch sessions are gone, as in a broker process that died.
 
-Several brokers are one core, too: they share the disk, and a request says which of them it reached.
-Each handler gets that broker, and refuses what another one leads. That leaders move, and that nodes
-stop and start, are inputs like others (``ClusterControl``).
+Several brokers are one core as well: they share the disk, and a request has the id of the broker
+that it reached. Each handler gets that broker, and refuses what another broker leads. Moves of
+leaders, and starts and stops of nodes, are inputs too (``ClusterControl``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What happens to the nodes of a cluster: leaders move, brokers stop, die, and come back.
+"""Changes of a cluster's nodes: leaders move; brokers stop, crash and restart.
 
-Everything that follows is done at once: logs begin their new leader epoch, the coordinators of
-moved partitions are unloaded and loaded elsewhere, and the partitions are remembered for the
-driver, which wakes the fetches that wait for them. Only a dead broker takes time to be noticed.
+The consequences are immediate: logs begin their new leader epoch, coordinators of moved partitions
+are unloaded and loaded elsewhere, and the partitions are remembered for the driver, which wakes the
+fetches that wait for them. Only a crash takes time to be noticed.
 """
 
 from __future__ import annotations

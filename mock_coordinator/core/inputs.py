@@ -1,7 +1,7 @@
-"""What can happen to a broker: the inputs of ``ClusterCore.step``.
+"""The inputs of ``ClusterCore.step``: what can happen to a broker.
 
-Inputs are facts from outside, named in the past tense. They carry no time: the driver passes the
-current time beside them, which is what lets a test or a simulation own the clock.
+Inputs are facts from outside, named in the past tense. They have no time: the driver passes the
+current time separately, so that a test or a simulation controls the clock.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""In which order Kafka answers for the partitions of a request: that of the map it keeps them in.
+"""The order of partitions in Kafka's responses: that of the maps that a broker uses.
 
 Theory of operation
 ===================
 
-Where a broker sorts the partitions of a request into maps, its answer has the order of those maps,
-and naming something twice leaves one entry. Three kinds of map decide:
+Where a broker sorts the partitions of a request into maps, its response has the order of those
+maps, and duplicates leave one entry. There are three kinds of map:
 
-* Java's ``HashMap``: buckets in turn, keys of one bucket in the order in which they came;
+* Java's ``HashMap``: buckets in turn, keys of one bucket in order of insertion;
 * Scala's ``mutable.HashMap``: buckets in turn, keys of one bucket by their hash; it grows earlier;
-* Scala's immutable ``Map``: up to four keys in the order in which they came, and a trie beyond.
-  ``groupBy`` makes the trie of however few groups.
+* Scala's immutable ``Map``: up to four keys in order of insertion, and a trie beyond. ``groupBy``
+  makes a trie of any number of groups.
 
 Orders were compared with brokers 4.0.2 and 4.4.0, for up to forty partitions of eight topics.
 """

@@ -1,4 +1,4 @@
-"""What a broker wants done: the outputs of ``ClusterCore.step``, to be performed in order."""
+"""The outputs of ``ClusterCore.step``, which the driver performs in order."""
 
 from __future__ import annotations
 

@@ -1,25 +1,25 @@
-"""Watches that no partition, connector or task is in use by two members of a group at once.
+"""Checks that no two members of a group use the same partition, connector or task.
 
 Theory of operation
 ===================
 
-What a member may be using follows from what was said. A response gives it partitions; from then on
-it may use them, and goes on using what it has to give up, until a heartbeat of its own reports them
-gone (KIP-848, reconciliation) or it joins again. ``OwnershipChecker`` reads along and objects to
-these things:
+What a member may be using follows from requests and responses. From the response that gives it a
+partition, it may use it. It may also use what it has to give up, until its own heartbeat reports
+that gone (KIP-848, reconciliation) or it joins again. ``OwnershipChecker`` observes the
+conversation and reports these violations:
 
 * two members of a group may be using the same partition: a wrong coordinator, or in a classic group
   a wrong assignor of its leader;
-* a member reports as its own what it was never given, or has given up: a wrong client;
-* in a Connect group, a worker is given a task while another one may be using a task of another
+* a member reports a partition that it was never given, or has given up: a wrong client;
+* in a Connect group, a worker gets a task while another one may be using a task of another
   generation of the same connector;
 * a member commits an offset of a partition that another one may be using: a zombie, or a client
-  that commits after it has let go. Kafka accepts that, and the offset of the new owner is lost.
+  that commits after it has given the partition up. Kafka accepts that, and the offset of the new
+  owner is lost.
 
-A member that is not in the group any more may still be at work; that cannot be seen from here, so
-it is forgotten: when another member is given what it had, and whenever the number of members in the
-book has doubled, for most that die are never heard of again. Violations carry the conversation that
-led to them.
+A member that has left the group may still be at work. That cannot be observed, so it is dropped
+when another member is given what it had, and whenever the number of known members has doubled,
+because most that died are never heard of again. Violations have the conversation that led to them.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _TIMELINE: Final = 1000
 _LONG: Final = 100
 """A heartbeat that names more than this is not kept, and its line in the timeline is cut short."""
 _FEW_MEMBERS: Final = 1000
-"""How many may be in the book before the dead among them are looked for."""
+"""How many members are kept before the dead ones are looked for."""
 _VIOLATIONS: Final = 100
 """How many are described in full: one may be a thousand lines, and a wrong client makes many."""
 

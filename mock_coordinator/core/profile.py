@@ -1,9 +1,9 @@
-"""What a Kafka release line is: named facts.
+"""A Kafka release line as named facts.
 
-A profile reproduces the newest patch release of its line, its bugs included. Everything that
-differs between the lines is a field here, a version range in ``api_versions`` or a row of a
-settings table. The profiles themselves are in ``core/profiles``, one file a line;
-docs/reference/behaviour.md says where each fact is proven.
+A profile reproduces the newest patch release of its line, including its bugs. Each difference
+between the lines is a field here, a version range in ``api_versions`` or a row of a settings table.
+The profiles themselves are in ``core/profiles``, one file per line; docs/reference/behaviour.md
+says where each fact is proven.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a broker refuses: one exception with Kafka's error code and the words that a client is shown.
+"""A refusal: one exception with Kafka's error code and the message that the client gets.
 
 A handler raises it while a request is decided, and the handler of the API catches it once. Nothing
 has been changed by then, so a refused request leaves no trace.

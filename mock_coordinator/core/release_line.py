@@ -1,7 +1,7 @@
 """Release lines of Kafka, compared as numbers: 4.10 comes after 4.9.
 
-What differs between lines is a field of ``Profile`` or a row of a settings table. Nothing else may
-ask which line it is.
+Each difference between lines is a field of ``Profile`` or a row of a settings table. Other code
+must not depend on the line itself.
 """
 
 from __future__ import annotations

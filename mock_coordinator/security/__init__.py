@@ -1,4 +1,4 @@
-"""Listeners with TLS and SASL, and the options that a broker's security is made from."""
+"""Listeners with TLS and SASL, and the security options of a broker."""
 
 from __future__ import annotations
 

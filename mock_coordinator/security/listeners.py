@@ -1,4 +1,4 @@
-"""The servers of a broker's further listeners, and the broker's own rights."""
+"""The servers of a broker's further listeners, and the broker's own permissions."""
 
 from __future__ import annotations
 

@@ -3,16 +3,16 @@
 Theory of operation
 ===================
 
-The file is a line that names the format and then *groups*. A group is what was written at once: all
-entries between two flushes, behind a header with its length, the checksum of the length, and that
-of the content. Either a whole group counts or nothing of it, and a group is only begun when the one
-before it was handed to the disk. So a group that is not whole at the very end of the file is a
-*torn tail*: no client has heard that it was written, and it is cut off, with a line in the log.
-Anything wrong before the end is damage, which no crash of this program leaves behind. It is an
-error that says where, and the file is not touched.
+The file is a line that names the format, followed by *groups*. A group is one write: all entries
+between two flushes, after a header with its length, the checksum of the length, and that of the
+content. A group counts as a whole or not at all, and a group is only begun when the previous one
+was passed to the disk. So an incomplete group at the very end of the file is a *torn tail*: it was
+not acknowledged to any client, and it is removed, with a line in the log. Anything wrong before the
+end is damage, which no crash of this program leaves behind. It is an error with the position, and
+the file is not changed.
 
-A file that has become much larger than what it says is rewritten: the new one is written beside it
-and takes its name when it is safe.
+A file that has become much larger than its content is rewritten: the new one is written beside it
+and renamed when it is safe.
 """
 
 from __future__ import annotations

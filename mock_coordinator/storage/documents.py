@@ -1,12 +1,11 @@
-"""What a cluster is, apart from its records, as documents: and a cluster again from them.
+"""Converts a cluster, except its records, to documents and back.
 
-Keys: ``cluster`` (ids, brokers and counters), ``settings`` (what was altered at runtime),
-``broker/ID`` (what was altered for one of several brokers), ``topic/ID`` (hex; with the replicas
-and the leader of each partition), ``group/ID`` (settings of a group), ``scram``, ``quotas``,
-``acls``.
+Keys: ``cluster`` (ids, brokers and counters), ``settings`` (altered at runtime), ``broker/ID``
+(altered for one of several brokers), ``topic/ID`` (hex; with the replicas and the leader of each
+partition), ``group/ID`` (settings of a group), ``scram``, ``quotas``, ``acls``.
 
-Folders of format 1 have ``transaction/ID`` as well, the state of a transactional id, which is in
-the records of ``__transaction_state`` since.
+Folders of format 1 also have ``transaction/ID``, the state of a transactional id, which is now in
+the records of ``__transaction_state``.
 """
 
 from __future__ import annotations

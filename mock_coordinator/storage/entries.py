@@ -1,7 +1,7 @@
 """The entries of a data file as bytes: documents and record batches.
 
-A document is a key with a JSON value, and the last one of a key counts; without a value it is gone.
-A batch belongs to a partition and has its offset in itself.
+A document is a key with a JSON value; the last one of a key counts, and one without a value deletes
+it. A batch belongs to a partition and contains its own offset.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""A broker's disk in a folder: read at the start, written before any answer.
+"""A broker's disk in a folder: read at the start, written before any response.
 
 Theory of operation
 ===================
 
-The core says in its outputs what was appended to its logs (``Persist``); everything else that
-survives a crash is compared with what was stored before, after each request that may change it. The
-driver hands both to ``take`` and holds every answer back, of all connections and in order, until
-``flush`` has written what was taken. One flush serves all requests of a turn of the event loop.
+The outputs of the core say what was appended to its logs (``Persist``). All other state that
+survives a crash is compared with its stored form after each request that may change it. The driver
+passes both to ``take`` and holds back all responses, of all connections and in order, until
+``flush`` has written them. One flush serves all requests of a turn of the event loop.
 
-What *written* means is the fsync policy. ``always``: on the disk (fsync) before any answer, so an
-acknowledged record or commit survives a crash of the machine. ``second``: handed to the operating
-system before any answer, and on the disk at most about a second later; a killed process loses
+The fsync policy defines *written*. ``always``: on the disk (fsync) before any response, so an
+acknowledged record or commit survives a crash of the machine. ``second``: passed to the operating
+system before any response, and on the disk at most about a second later; a killed process loses
 nothing, a crash of the machine the last second. ``never``: the operating system decides when.
 """
 

@@ -1,8 +1,8 @@
-"""A listener that outlives a connection that cannot be accepted.
+"""A listener that continues after a connection that cannot be accepted.
 
 A library's accept loop ends at the first error, and the broker with it: when the process has no
-file descriptor left, or the client was gone before it was accepted. Here each of these is a line in
-the log, and the next one is tried.
+file descriptor left, or the client disconnected before it was accepted. Here each of these is
+logged, and the next connection is tried.
 """
 
 from __future__ import annotations

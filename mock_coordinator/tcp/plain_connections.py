@@ -1,10 +1,10 @@
-"""TCP without TLS under asyncio, without a task for each connection: the transport calls, it acts.
+"""TCP without TLS under asyncio, in callbacks of the transport, without a task per connection.
 
-A task that waits, wakes, and arms timers around each request costs several times what the request
-itself does. Here bytes that arrive go through the connection's core, the broker and back inside of
-the call that brings them.
+A task that waits, wakes, and sets timers around each request costs several times as much as the
+request itself. Here arriving bytes pass through the connection's core, the broker and back within
+the callback that delivers them.
 
-There is one timer. When it fires it is set again, for the deadline that the core has by then.
+There is a single timer. When it fires it is set again, for the current deadline of the core.
 """
 
 from __future__ import annotations

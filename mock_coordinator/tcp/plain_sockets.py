@@ -1,4 +1,4 @@
-"""Accepting under asyncio without a task: connections that are transports, not streams."""
+"""Accepts connections under asyncio without a task: they are transports, not streams."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""What every connection on TCP does, however its bytes are carried: between the broker's driver and
-the connection's core (``mock_coordinator.connection``), which has all the rules.
-"""
+"""What all connections on TCP share, however their bytes are carried: the link between the broker's
+driver and the connection's core (``mock_coordinator.connection``), which has all the rules."""
 
 from __future__ import annotations
 

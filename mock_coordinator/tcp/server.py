@@ -1,10 +1,10 @@
 """The broker on TCP, for any Kafka client (anyio: runs under asyncio and trio).
 
-A connection costs the others nothing: one that sends half a frame, or does not read its replies, or
-is in the middle of its TLS handshake, waits on its own until ``connections.max.idle.ms`` closes it.
-What a connection does is decided by its core (``mock_coordinator.connection``). Under asyncio, one
-without TLS is served in the callbacks of its transport (``plain_connections``), in less than half
-of the time that a task takes (``stream_connections``).
+A connection does not affect the others: one that sends a part of a frame, does not read its
+responses, or is in its TLS handshake, waits by itself until ``connections.max.idle.ms`` closes it.
+Its core (``mock_coordinator.connection``) makes all decisions. Under asyncio, connections without
+TLS are served in callbacks of the transport (``plain_connections``), in less than half of the time
+that a task takes (``stream_connections``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Connections with TLS, and those under trio: a task each for the bytes, and one for the time.
+"""Connections with TLS, and all connections under trio: one task for the bytes and one for the
+time.
 
-The task does one thing at a time: it reads, or it writes, or it waits for the broker. (TLS may have
-to write in order to read, and the other way round.)
+The first task does one thing at a time: it reads, or it writes, or it waits for the broker. (TLS
+may have to write in order to read, and the other way round.)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a broker serves: one function an API, and the table that names them all (``table``)."""
+"""The APIs of a broker: one function per API, and a table of all of them (``table``)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A request where it arrived: what every handler of an API is given.
+"""The arguments of every API handler: a request, and the broker that it reached.
 
-A handler looks at ``request``, works with what the broker has (``services``), and returns the
-response. It returns ``None`` when the request waits: its answer comes out of a later step. The few
-requests that end in something else than a response on the wire return that output.
+A handler reads ``request``, works with the broker's ``services`` and returns the response, or
+``None`` if the request waits: its response is then an output of a later step. The few requests that
+end in something other than a response on the wire return that output.
 """
 
 from __future__ import annotations

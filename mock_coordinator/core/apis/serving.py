@@ -1,4 +1,5 @@
-"""Which rows of the table a broker serves, in which versions, and how a row answers a request."""
+"""Which rows of the table a broker serves, in which versions, and how a request gets its
+response."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The APIs that a broker serves: for each one row that says all there is to know about it.
+"""The APIs that a broker serves: one row per API, with everything about it.
 
-To serve another API is to write its messages (``kip848_client.core.wire``), its handler, its
-authorization rule, and a row here; and to name its versions in the profiles.
+A new API needs its messages (``kip848_client.core.wire``), a handler, an authorization rule, a row
+here, and its versions in the profiles.
 """
 
 from __future__ import annotations

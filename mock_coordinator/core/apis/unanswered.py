@@ -1,9 +1,9 @@
-"""Requests that Kafka never answers: it fails on them where it would have to answer.
+"""Requests that Kafka never answers, because an exception ends their handling.
 
-The connection stays open, and nothing more is read from it, until it has been idle for too long. No
-client of good faith sends these. They are not answered here, either, so that the author of a client
-learns of the mistake before a real broker shows it; the server's log says what is wrong with the
-request. Each function says what Kafka fails on in a request of its API; ``None`` for a good one.
+The connection stays open but nothing more is read from it, until it has been idle for too long. No
+correct client sends such requests. They are not answered here either, so that the author of a
+client notices the mistake before a real broker shows it; the server's log says what is wrong. Each
+function returns what makes Kafka fail on a request of its API, or ``None`` for a good one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who a connection belongs to: SASL mechanisms and the names of certificates."""
+"""The principal of a connection: SASL mechanisms, and names of certificates."""
 
 from __future__ import annotations
 

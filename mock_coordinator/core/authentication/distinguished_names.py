@@ -1,8 +1,7 @@
-"""The principal of a TLS client: its certificate's subject, as Java writes it (RFC 2253).
+"""The principal of a TLS client: its certificate's subject, as Java formats it (RFC 2253).
 
-The last part of the subject comes first, attribute types are the short ones of RFC 2253, and
-characters that mean something there are escaped. Python names the parts in full, in the order of
-the certificate.
+The last part of the subject comes first, attribute types have the short names of RFC 2253, and
+special characters are escaped. Python uses the full names, in the order of the certificate.
 """
 
 from __future__ import annotations

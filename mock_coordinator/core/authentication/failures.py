@@ -1,4 +1,4 @@
-"""Why an authentication failed, in the words that the client may hear."""
+"""Why an authentication failed, in words that the client may see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SASL/PLAIN, as a server (RFC 4616): one message with a name and a password."""
+"""SASL/PLAIN on the server side (RFC 4616): one message with a name and a password."""
 
 from __future__ import annotations
 

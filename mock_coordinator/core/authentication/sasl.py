@@ -1,23 +1,23 @@
-"""What a SASL listener does with a connection until, and while, it is authenticated (KIP-43,
-KIP-152, KIP-368).
+"""SASL on the server side: until, and while, a connection is authenticated (KIP-43, KIP-152,
+KIP-368).
 
 Theory of operation
 ===================
 
 A conversation is a state machine in front of the broker. Until a client is authenticated it answers
-itself: one ApiVersions is let through, then SaslHandshake names the mechanism, then tokens are
-exchanged, in SaslAuthenticate requests (handshake version 1) or as bare frames (version 0). What is
-out of order closes the connection, without an answer before the handshake, with ILLEGAL_SASL_STATE
-after it. A failed authentication is answered with SASL_AUTHENTICATION_FAILED, and then the
-connection is closed.
+itself: one ApiVersions request is passed on, then SaslHandshake selects the mechanism, then tokens
+are exchanged, in SaslAuthenticate requests (handshake version 1) or as bare frames (version 0). A
+request out of order closes the connection: before the handshake without a response, after it with
+ILLEGAL_SASL_STATE. A failed authentication is answered with SASL_AUTHENTICATION_FAILED, and then
+the connection is closed.
 
-Once authenticated, requests pass, with the principal. Where sessions are limited
-(``connections.max.reauth.ms``) a later SaslHandshake begins a re-authentication, at most once a
-second; it must end with the same mechanism and principal. A session that is over closes the
-connection with the next request that is not such a handshake.
+After authentication, requests pass with the principal. If sessions are limited
+(``connections.max.reauth.ms``), a later SaslHandshake starts a re-authentication, at most once a
+second; it must use the same mechanism and end with the same principal. If the session is over, the
+next request that is not such a handshake closes the connection.
 
-What comes of a failed authentication, an answer or none, goes out only after
-``connection.failed.authentication.delay.ms``, which slows guessers down: ``SaslReaction.fails``.
+The result of a failed authentication, with or without a response, is delayed by
+``connection.failed.authentication.delay.ms``, which slows down guessing: ``SaslReaction.fails``.
 """
 
 from __future__ import annotations

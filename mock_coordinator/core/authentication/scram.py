@@ -1,9 +1,9 @@
-"""One SCRAM exchange, as a server (RFC 5802, RFC 7677, KIP-84): two messages each way.
+"""One SCRAM exchange on the server side (RFC 5802, RFC 7677, KIP-84): two messages each way.
 
-The client names a user and a nonce of its own; the server adds to the nonce, and says with which
-salt and how many iterations the password was hashed. The client proves that it knows the password
-without sending it; the server proves that it knew the stored keys. Nothing but the user's stored
-keys is needed, and the server's part of the nonce comes in from outside.
+The client sends a user name and a nonce; the server extends the nonce, and returns the salt and the
+iteration count of the password's hash. The client proves that it knows the password without sending
+it; the server proves that it knows the stored keys. Only the user's stored keys are needed. The
+server's part of the nonce is an argument.
 """
 
 from __future__ import annotations

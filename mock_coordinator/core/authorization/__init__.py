@@ -1,4 +1,4 @@
-"""Who may ask for what: the requester, one rule an API, and the answers made whole."""
+"""Authorization of requests: the requester, one rule per API, and the completion of responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that name brokers, with the addresses of the listener that the client came through."""
+"""Sets the addresses of brokers in responses to those of the listener that the client uses."""
 
 from __future__ import annotations
 

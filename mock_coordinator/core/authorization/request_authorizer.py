@@ -1,17 +1,17 @@
-"""Authorization of requests: requests in, fewer requests on, whole answers out.
+"""Authorization of requests: removes what is not allowed, and completes the responses.
 
 Theory of operation
 ===================
 
-A real broker authorizes in its API layer: before the handler it sorts out what the principal may
-not do, and it merges the refusals with what the handler answers. So does this, and handlers know
-nothing of rights. ``admit`` asks the rule of the request's API (``rules``), which refuses the
-request, or lets what is left of it pass and says how its answer has to be completed. Answers
-may come many steps later (a join that waits for others); what has to be added is kept by connection
-and correlation until then, and forgotten when the connection is lost.
+A real broker authorizes in its API layer: before the handler it removes what the principal may not
+do, and later it merges the refusals into the handler's response. So does this class, and handlers
+know nothing of permissions. ``admit`` calls the rule of the request's API (``rules``), which
+refuses the request, or passes the rest of it on and says how to complete the response. Responses
+may come many steps later (a join that waits for others); until then the refusals are kept by
+connection and correlation id, and dropped when the connection is lost.
 
-Each client is also given the addresses of the listener that it came through. A broker without an
-authorizer admits everything, and one with a single listener leaves all addresses as they are.
+Each client also gets the addresses of the listener that it uses. A broker without an authorizer
+admits everything, and one with a single listener leaves all addresses unchanged.
 """
 
 from __future__ import annotations

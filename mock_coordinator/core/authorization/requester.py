@@ -1,8 +1,8 @@
-"""A request's principal, and what it may do: what every authorization rule is written with.
+"""A request's principal and its permissions, as the authorization rules use them.
 
-A rule looks at a request before its handler does, as the API layer of a broker. It either refuses
-the whole request with the response that a broker would give, or admits it, often with fewer items
-than it had; then ``complete`` adds to the handler's response what was held back.
+A rule sees a request before its handler, as in the API layer of a broker. It either refuses the
+whole request with a broker's response, or admits it, often with fewer items than it had; then
+``complete`` adds the refused items to the handler's response.
 """
 
 from __future__ import annotations

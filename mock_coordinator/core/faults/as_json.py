@@ -6,10 +6,11 @@
     {"match": {"api": "Fetch", "topic": "t", "partition": 0}, "corrupt_batch": true}
     {"match": {"client": "c1"}, "times": null, "delay_ms": 200, "of": "request"}
 
-One of ``error`` (with ``message``), ``answer`` (the response's fields), ``delay_ms``, ``drop``,
-``disconnect`` (with ``after_bytes``), ``throttle_ms``, ``duplicate``, ``corrupt_batch`` and
-``move_coordinator`` says what happens. ``drop`` and ``disconnect`` name the moment: ``"request"``
-(the broker never sees it) or ``"response"`` (it does, and the client does not learn of it).
+Each fault has one action: ``error`` (with ``message``), ``answer`` (the response's fields),
+``delay_ms``, ``drop``, ``disconnect`` (with ``after_bytes``), ``throttle_ms``, ``duplicate``,
+``corrupt_batch`` or ``move_coordinator``. ``drop`` and ``disconnect`` name the moment:
+``"request"`` (the broker does not receive it) or ``"response"`` (the broker handles it, but the
+client gets no response).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values in JSON, taken out of objects and checked."""
+"""Reads and checks values of JSON objects."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from kip848_client.errors import ConfigError
 __all__ = ["Fields", "json_number", "json_object", "json_text", "message_from_json", "require_true"]
 
 Fields = dict[str, Any]
-"""What is left of an object to be read."""
+"""The fields of an object that are still unread."""
 
 
 def json_object(value: object, what: str) -> Fields:
-    """A copy of an object, to be emptied by who reads it. Raises ``ConfigError``."""
+    """A copy of an object, from which the caller removes what it reads. Raises ``ConfigError``."""
     if not isinstance(value, Mapping):
         raise ConfigError(f"{what}: expected an object, not {value!r}")
     return dict(cast("Mapping[str, Any]", value))
 
 
 def json_text(fields: Fields, name: str) -> str | None:
-    """Take a text out of ``fields``, ``None`` where there is none. Raises ``ConfigError``."""
+    """Remove a string from ``fields``; ``None`` if it is missing. Raises ``ConfigError``."""
     value = fields.pop(name, None)
     if value is not None and not isinstance(value, str):
         raise ConfigError(f"{name} = {value!r}: expected a string")
@@ -32,7 +32,7 @@ def json_text(fields: Fields, name: str) -> str | None:
 
 
 def json_number(fields: Fields, name: str, default: int | None) -> int | None:
-    """Take a number out of ``fields``. Raises ``ConfigError``."""
+    """Remove a number from ``fields``. Raises ``ConfigError``."""
     value = fields.pop(name, default)
     if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
         raise ConfigError(f"{name} = {value!r}: expected a number")
@@ -40,13 +40,13 @@ def json_number(fields: Fields, name: str, default: int | None) -> int | None:
 
 
 def require_true(fields: Fields, name: str) -> None:
-    """Take ``true`` out of ``fields``. Raises ``ConfigError``."""
+    """Remove ``true`` from ``fields``. Raises ``ConfigError``."""
     if fields.pop(name) is not True:
         raise ConfigError(f"{name}: expected true")
 
 
 def message_from_json(cls: type[Any], value: object, where: str) -> Any:
-    """A message from its fields in JSON; bytes and ids are base64."""
+    """A message from its JSON fields; bytes and ids are base64."""
     fields = json_object(value, where)
     values: dict[str, Any] = {}
     for name, spec, _ in field_specs(cls):

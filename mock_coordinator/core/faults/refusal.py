@@ -1,8 +1,8 @@
 """The response that refuses a whole request with one error, for any API.
 
-Kafka has one rule for all: an error at the top where the version has a field for it, else the same
-error in every row that the request asked for. Rows are found by comparing the two messages: an
-array of the response that carries errors answers an array of the request.
+Kafka has one rule for all APIs: the error is at the top if the version has a field for it,
+otherwise in every row that the request asked for. Rows are found by comparing the two messages: an
+array with errors in the response corresponds to an array in the request.
 """
 
 from __future__ import annotations

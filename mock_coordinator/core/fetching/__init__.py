@@ -1,4 +1,4 @@
-"""Fetches: understood, waiting, answered; and their sessions."""
+"""Fetches: planned, parked, answered; and fetch sessions."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""Fetch (key 1): reads batches, waits for more when there are too few, keeps fetch sessions.
+"""Fetch (key 1): reads batches, waits for more if there are too few, keeps fetch sessions.
 
 Theory of operation
 ===================
 
-A request becomes a ``FetchPlan``: the partitions to read, in order, and the names of their topics:
-which topic an id means is found out once, now or earlier in the session. The plan is read at once.
-If that yields ``min_bytes``, or an error, or nothing is to be waited for, the response is built;
-otherwise the plan is parked by the core and asked again, with ``ready``, after records were
-appended to one of its partitions, and read for good when it is ready or its time is up. Nothing is
-kept from the first reading, so a parked fetch answers with what is there when it answers.
+A request becomes a ``FetchPlan``: the partitions to read, in order, and the names of their topics.
+A topic id is resolved once, now or earlier in the session. The plan is read at once. If that yields
+``min_bytes``, or an error, or if there is nothing to wait for, the response is built. Otherwise the
+core parks the plan, checks it with ``ready`` after each append to one of its partitions, and reads
+it again when it is ready or its time is up. Nothing is kept from the first read, so a parked fetch
+returns what exists when it is answered.
 """
 
 from __future__ import annotations

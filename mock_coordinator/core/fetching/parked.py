@@ -1,4 +1,4 @@
-"""Fetches that wait: found again by partition, by deadline and by connection."""
+"""Parked fetches, indexed by partition, deadline and connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one partition answers to a fetch, in the order in which Kafka looks at things."""
+"""The result of a fetch for one partition, with checks in Kafka's order."""
 
 from __future__ import annotations
 

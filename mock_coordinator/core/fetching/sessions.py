@@ -1,24 +1,23 @@
-"""Incremental fetch sessions (KIP-227): what a client asked for before, so that it need not repeat
-it.
+"""Incremental fetch sessions (KIP-227): a client need not repeat the partitions that it fetches.
 
 Theory of operation
 ===================
 
-A session remembers the partitions in the order in which they will be read, and for each what the
-client saw last. The first answer decides the order: what is not there comes last in it. An
-incremental request changes the set; the response names only partitions that have something new:
-records, another high watermark or log start, an error, a replica to be preferred. A partition that
-then delivers records moves to the end, so that one busy partition cannot starve the others when the
-response is full. Session ids are chosen by the broker, epochs count requests: a client that is out
-of step starts again and loses one round trip.
+A session has the partitions in the order in which they will be read, and for each what the client
+saw last. The first response determines the order: partitions that do not exist come last. An
+incremental request changes the set; the response has only partitions with something new: records,
+another high watermark or log start, an error, or a preferred replica. A partition that delivers
+records then moves to the end, so that a busy partition cannot starve the others when responses are
+full. The broker chooses session ids; epochs count requests. A client that is out of step starts
+over, at the cost of one round trip.
 
-A session by id also remembers which name an id had when it was first found, and looks the topic up
-by that name from then on. So a topic that is created again is there, but is not the one.
+A session by id also remembers the name that an id had when it was first resolved, and looks up the
+topic by that name from then on. So a topic that was created again is found, but with the wrong id.
 
-There may be ``max.incremental.fetch.session.cache.slots`` sessions, divided among eight shards that
-take new ones in turn. When a shard is full, a session that was not used for two minutes has to go;
-else one that is older than that and worth less, which is one with fewer partitions (and never one
-of a replica for one of a client). When there is none, the new client is served without a session.
+``max.incremental.fetch.session.cache.slots`` sessions are allowed, divided among eight shards that
+take new ones in turn. If a shard is full, it evicts a session that was not used for two minutes;
+otherwise an older one with fewer partitions (never one of a replica for one of a client). If there
+is none, the new client is served without a session.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Logs of partitions: batches, producers and markers in them, and what keeps its state in one."""
+"""Logs of partitions: batches, producers and markers."""
 
 from __future__ import annotations
 

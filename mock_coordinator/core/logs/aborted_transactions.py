@@ -1,9 +1,9 @@
-"""Which ranges of a partition's log belong to aborted transactions: what read_committed consumers
-need to leave out records that are there nevertheless (KIP-98).
+"""Ranges of a partition's log that belong to aborted transactions, so that read_committed consumers
+can leave out their records (KIP-98).
 
-A real log keeps this list in a file beside each segment and cuts it for a fetch with the help of
+A real log keeps this list in a file beside each segment and selects the entries for a fetch with
 its sparse offset index: a fetch gets every transaction that begins below the first index entry
-behind the bytes that it got. ``OffsetIndex`` has the entries that a real index would have.
+after the bytes that it returns. ``OffsetIndex`` has the entries that a real index would have.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writing record batches of format 2 (KIP-98), uncompressed."""
+"""Writes record batches of format 2 (KIP-98), uncompressed."""
 
 from __future__ import annotations
 

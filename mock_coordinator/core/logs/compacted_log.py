@@ -3,16 +3,16 @@
 Theory of operation
 ===================
 
-What a coordinator decides is written as batches, which ``Fetch`` reads like any other, and is all
-that a coordinator knows that takes over. Batches of a transaction belong to their producer, and its
-end is a marker, exactly as in the log of a data partition.
+A coordinator's decisions are written as batches, which ``Fetch`` reads like any other, and a new
+coordinator starts from them alone. Batches of a transaction belong to their producer, and its end
+is a marker, exactly as in the log of a data partition.
 
-The log is compacted as soon as it has grown by as many records as it had, and at least by
-``_GROWTH_MIN``: of every key the last record stays, at its offset. So its size follows what there
-is to know now, however often it changed, and each record is looked at twice on average. A tombstone
-stays for one more round, for readers that are behind. Nothing is touched from the first open
-transaction on; what is decided below it is rewritten as if there had been no transaction, which
-gives the same state: a record counts from where it was written.
+The log is compacted when it has grown by as many records as it had, and at least by
+``_GROWTH_MIN``: of each key the last record stays, at its offset. So its size follows the current
+state, independent of how often that changed, and each record is read twice on average. A tombstone
+stays for one more round, for readers that are behind. Nothing is changed from the first open
+transaction on. Below it, records of ended transactions are rewritten as if there had been no
+transaction, which gives the same state: a record counts from where it was written.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Control batches: the markers with which a coordinator ends a transaction in a partition (KIP-98).
+"""Control batches: the markers that end a transaction in a partition (KIP-98).
 
-A marker is a batch of one record. Its key says commit or abort, its value carries the epoch of the
-transaction coordinator; the producer's id and epoch are in the header. It takes an offset, and no
-consumer ever shows it.
+A marker is a batch with a single record. Its key is commit or abort, its value has the epoch of the
+transaction coordinator; the producer's id and epoch are in the header. It takes an offset, and
+consumers never show it.
 """
 
 from __future__ import annotations

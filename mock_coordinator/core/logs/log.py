@@ -1,11 +1,11 @@
 """The record log of each partition: raw batches in memory, addressed by offset.
 
 There is one replica, so a batch is committed when it is appended: the high watermark is the end of
-the log. The last stable offset is where the oldest open transaction begins, or else the same;
-readers ask for it by isolation level, and learn which of the records below it belong to aborted
+the log. The last stable offset is the start of the oldest open transaction, or else the high
+watermark; readers select one by isolation level, and learn which records below it belong to aborted
 transactions. ``Logs`` finds the log of a partition by topic id, so that a topic that was deleted
-and created again starts empty, and collects which partitions got records, for the core, which wakes
-the parked fetches.
+and created again starts empty. It also collects the partitions with new records, for the core,
+which wakes the parked fetches.
 """
 
 from __future__ import annotations

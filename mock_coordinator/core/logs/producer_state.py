@@ -1,17 +1,16 @@
-"""What a partition remembers of producers (KIP-98): who wrote which sequence numbers, and whose
-transaction is open since which offset.
+"""The producers of a partition (KIP-98): their sequence numbers and open transactions.
 
-For each producer id the log keeps the epoch and the last five batches. A batch that is already
-among them is a retry and is answered with its old offset; one that does not continue the sequence
-is refused. A producer id that is unknown may start anywhere, because its earlier state may have
-been forgotten: a producer that was silent for ``producer.id.expiration.ms``, and has no open
-transaction, is forgotten at the next look (``expire``), which happens at an interval, as in Kafka.
-What counts is the timestamp of the last batch, which a producer chooses.
+For each producer id the log has the epoch and the last five batches. A batch that is already among
+them is a retry and is answered with its old offset; one that does not continue the sequence is
+refused. An unknown producer id may start anywhere, because its earlier state may have been removed:
+a producer that was silent for ``producer.id.expiration.ms``, and has no open transaction, is
+removed at the next check (``expire``), at an interval, as in Kafka. What counts is the timestamp of
+the last batch, which the producer chooses.
 
 A transaction is open in a partition from its first batch to its marker. Before the first batch the
-broker asks the transaction coordinator whether the partition is part of a transaction (KIP-890);
-what it learned from the request that made it ask is remembered until a batch is written, so that a
-later batch of the same producer cannot overtake an earlier one.
+broker verifies with the transaction coordinator that the partition is part of a transaction
+(KIP-890); the sequence and epoch of the request that caused the verification are remembered until a
+batch is written, so that a later batch of the same producer cannot overtake an earlier one.
 """
 
 from __future__ import annotations

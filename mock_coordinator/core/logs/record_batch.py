@@ -1,11 +1,10 @@
-"""Record batches of format 2 (KIP-98): reading, checking and restamping them without copying
-records.
+"""Record batches of format 2 (KIP-98): read, checked and restamped without copying records.
 
 A broker keeps batches as the bytes that the producer sent. It changes only the header: the base
 offset and the leader epoch, which the checksum does not cover, and the timestamps' type and
-maximum, which it does. Compressed batches are opened to be checked. Kafka reads them as streams,
-however large they are. Here a batch that unpacks to more than 64 MB is accepted without checking
-its records.
+maximum, which it does. Compressed batches are decompressed to check them. Kafka reads them as
+streams of any size. Here a batch that unpacks to more than 64 MB is accepted without checking its
+records.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Which nodes have a partition, and which of them leads it.
+"""The replicas and the leader of each partition.
 
 Theory of operation
 ===================
 
 All nodes of this cluster share one disk, so a replica is never behind: the in-sync replicas are
 those that run. A partition is led by one of them, and each change of leader raises the leader epoch
-by one, which is how clients notice that what they know is old (KIP-320). When a leader goes down,
-the next live replica in order takes over; when there is none, the partition has no leader and waits
-for the last one that it had. No partition goes back to its preferred leader by itself.
+by one, from which clients notice that their metadata is old (KIP-320). When a leader goes down, the
+next live replica in order takes over; without one, the partition has no leader and waits for its
+last one. No partition returns to its preferred leader by itself.
 
-A topic is placed when it is first looked at, unless ``place`` did it before: so the code that
-creates topics need not know of nodes.
+A topic is placed when it is first used, unless ``place`` did so before: so the code that creates
+topics need not know of nodes.
 """
 
 from __future__ import annotations

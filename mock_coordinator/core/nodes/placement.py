@@ -1,9 +1,9 @@
-"""Where the replicas of a new topic go: one broker after the other, racks in turn.
+"""Placement of a new topic's replicas: on one broker after the other, racks in turn.
 
-A KRaft controller begins at a random broker and stripes on from there, taking racks in turn, live
-brokers first; each time it has gone round it shifts the followers by one, so that the partitions
-which one broker leads do not all have the same second replica. Here the begin is not random, but
-the number of topics created before: a test finds its leaders where they were the last time.
+A KRaft controller begins at a random broker and continues from there, taking racks in turn, live
+brokers first. After each full turn it shifts the followers by one, so that the partitions of one
+leader do not all have the same second replica. Here the start is not random, but the number of
+topics created before: a test finds its leaders in the same place each time.
 """
 
 from __future__ import annotations

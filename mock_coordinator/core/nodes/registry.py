@@ -1,8 +1,8 @@
-"""The brokers of a cluster: who they are, where clients find them, and whether they run.
+"""The brokers of a cluster: their ids and addresses, and whether they run.
 
-A node that dies is not known to be dead at once. ``up`` says whether it runs; ``fenced`` whether
-the rest of the cluster has noticed that it does not: only then does Metadata leave it out, and
-leaders move away from it.
+A crash is not noticed at once. ``up`` says whether a node runs, ``fenced`` whether the rest of the
+cluster has noticed that it does not: only then does Metadata leave it out, and leaders move away
+from it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which Kafka to be: one profile a release line, one file a profile.
+"""The Kafka release lines that a broker can emulate: one profile per line, one file per profile.
 
-Each file says what its line changes over the one before: version ranges and features as brokers of
-the release answer ApiVersions when they are formatted with their newest metadata version, reduced
-to what is served here; and the facts that ``Profile`` names. CONTRIBUTING.md lists what a new line
+Each file has the changes from the previous line: version ranges and features as brokers of the
+release answer ApiVersions when they are formatted with their newest metadata version, reduced to
+what is served here; and the facts that ``Profile`` names. CONTRIBUTING.md lists what a new line
 needs.
 """
 

@@ -1,1 +1,1 @@
-"""Who may do what: access control lists, the authorizer, authentication (pure)."""
+"""Permissions (pure): access control lists, the authorizer, SCRAM credentials."""

@@ -1,4 +1,4 @@
-"""Access control lists as data: who may, or may not, do what to which resource (KIP-11, KIP-290).
+"""Access control lists as data: principals, operations and resources (KIP-11, KIP-290).
 
 The numbers are those of Kafka's protocol, so that an entry can be made from a CreateAcls request, a
 JSON file or a test in the same way.

@@ -3,16 +3,16 @@
 Theory of operation
 ===================
 
-The rules are those of Kafka's StandardAuthorizer (KIP-801). A super user may do everything. Else
-every entry counts whose resource pattern covers the resource; of these, one that denies wins over
-any that allows, and where none speaks of the principal the answer is no. Where no entry covers the
-resource at all, ``allow.everyone.if.no.acl.found`` decides.
+The rules are those of Kafka's StandardAuthorizer (KIP-801). A super user may do everything.
+Otherwise all entries count whose resource pattern covers the resource; an entry that denies takes
+precedence over any that allows, and if none mentions the principal the request is denied. If no
+entry covers the resource at all, ``allow.everyone.if.no.acl.found`` decides.
 
-An entry that allows READ, WRITE, DELETE or ALTER allows DESCRIBE too, and ALTER_CONFIGS allows
-DESCRIBE_CONFIGS; an entry that denies denies its own operation only.
+An entry that allows READ, WRITE, DELETE or ALTER also allows DESCRIBE, and ALTER_CONFIGS allows
+DESCRIBE_CONFIGS; an entry that denies only denies its own operation.
 
-Entries are kept by resource name, so that a decision looks at the entries of one name, at those of
-everything, and at the prefixes.
+Entries are kept by resource name, so that a decision only reads the entries of one name, of the
+wildcard, and of the prefixes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """SCRAM credentials of users, as a broker keeps them in its cluster metadata (KIP-554, RFC 5802).
 
-A broker never keeps a password, and not the salted one either: an administrator's tool sends the
-salted password once, and what is stored are the two keys that a server needs. ``stored_key`` checks
-a client's proof, ``server_key`` proves to the client that the server knew it too.
+A broker stores neither a password nor a salted one: an administrator's tool sends the salted
+password once, and the two keys that a server needs are derived from it. ``stored_key`` checks a
+client's proof, ``server_key`` proves to the client that the server has the keys.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a cluster knows about security: the authorizer, accounts, addresses of its listeners."""
+"""The security state of a cluster: the authorizer, accounts, addresses of its listeners."""
 
 from __future__ import annotations
 

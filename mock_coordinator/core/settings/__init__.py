@@ -1,4 +1,4 @@
-"""Settings of brokers, topics and groups: what there is, what is accepted, what is in effect."""
+"""Settings of brokers, topics and groups: definitions, checks, and values in effect."""
 
 from __future__ import annotations
 

@@ -3,15 +3,15 @@
 Theory of operation
 ===================
 
-Every value is kept as the text that was given and, parsed, under its Kafka name; reading one is a
-dictionary look-up. Three layers decide a broker setting (altered at runtime, given at start,
-default) and one more stands before them for a group (``consumer.session.timeout.ms`` overrides
-``group.consumer.session.timeout.ms``, KIP-848). A change that would leave the configuration
+Every value is kept as the given text and, parsed, under its Kafka name; reading one is a dictionary
+look-up. Three layers determine a broker setting (altered at runtime, given at start, default), and
+a group has one more before them (``consumer.session.timeout.ms`` overrides
+``group.consumer.session.timeout.ms``, KIP-848). A change that would make the configuration
 inconsistent is refused as a whole and changes nothing.
 
-A name that Kafka does not know is an error that names near ones. A name that Kafka knows and this
-broker has no use for is accepted, so that an existing server.properties can be reused, and listed
-in ``without_effect``, so that a user sees that it does nothing.
+A name that Kafka does not know is an error that lists similar names. A Kafka setting without effect
+in this broker is accepted, so that an existing server.properties can be reused, and listed in
+``without_effect``, so that users can be warned.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Settings of the broker that say the same in several units: the finest that is given wins.
+"""Broker settings that exist in several units: the finest one that is set takes precedence.
 
-``log.retention.ms`` is asked first, then ``log.retention.minutes``, then ``log.retention.hours``; a
-topic's ``retention.ms`` starts from what comes out, in milliseconds. DescribeConfigs shows the
-coarser ones among the synonyms of a finer one, but only where the finer one is given itself.
+``log.retention.ms`` comes first, then ``log.retention.minutes``, then ``log.retention.hours``; the
+default of a topic's ``retention.ms`` is the result in milliseconds. DescribeConfigs shows the
+coarser ones among the synonyms of a finer one, but only if the finer one itself is set.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""One configuration setting, and how Kafka reads its value.
+"""One configuration setting, and how Kafka parses its value.
 
-The tables of settings (``settings.tables``) are text, one setting a line::
+The tables of settings (``settings.tables``) are text, one setting per line::
 
     name TYPE default check since kind [broker-setting]
 
-``null`` is no value and ``''`` the empty one. ``check`` is ``-``, a range ``low..high`` with either
-end left out, the values allowed as ``a|b``, with ``~`` before them where case does not matter, or
-``replicas`` for a list of ``partition:broker``. ``since`` is the first release line of which the
-line holds. A setting whose default or check was changed has a line for each change, the oldest
-first. The messages of refused values are Kafka's own, so that a client shows its user what a real
-broker would have shown.
+``null`` means no value and ``''`` the empty one. ``check`` is ``-``, a range ``low..high`` with
+either end optional, the allowed values as ``a|b``, with ``~`` before them if they are
+case-insensitive, or ``replicas`` for a list of ``partition:broker``. ``since`` is the first release
+line for which the row holds. A setting whose default or check was changed has one row per change,
+the oldest first. The messages of refused values are Kafka's own, so that a client shows its user
+what a real broker would have shown.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Topic settings: which values are acceptable, and which are in effect (own, broker's, default)."""
+"""Topic settings: allowed values, and values in effect (the topic's, the broker's, the default)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the brokers of a cluster have and know: topics, logs, leaders, settings, users, quotas."""
+"""The state of a cluster's brokers: topics, logs, leaders, settings, users, quotas."""
 
 from __future__ import annotations
 

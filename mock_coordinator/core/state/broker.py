@@ -1,4 +1,4 @@
-"""What all handlers share: the state of a cluster, as the broker sees it that a request reached.
+"""The state of a cluster, as seen by the broker that a request reached. All handlers share it.
 
 The part that real brokers keep on disk (``disk``) survives a crash; the rest does not.
 """

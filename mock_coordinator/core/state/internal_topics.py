@@ -1,4 +1,4 @@
-"""The topics that coordinators write to: they exist from the first request that needs them."""
+"""The coordinators' topics, which are created by the first request that needs them."""
 
 from __future__ import annotations
 

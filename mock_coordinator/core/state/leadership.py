@@ -1,8 +1,8 @@
-"""Whether a node may serve a partition, in the order in which a broker looks (KIP-320, KIP-392).
+"""Whether a node may serve a partition, checked in a broker's order (KIP-320, KIP-392).
 
-A node without a replica knows only that it is not the one. A node with a replica compares leader
-epochs first, and then refuses what only the leader may do; reading is not among that since Fetch
-11. Refusals say who leads now, and where that is (KIP-951).
+A node without a replica knows only that it is not the leader. A node with a replica compares leader
+epochs first, and then refuses what only the leader may do; since Fetch 11 that does not include
+reading. Errors name the current leader and its address (KIP-951).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Levels of the broker's loggers (KIP-412). There is one logger, ``root``; its level is kept while
-the broker runs and changes nothing else."""
+the broker runs and has no effect."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ Theory of operation
 ===================
 
 Each decision of the coordinator is one batch. Offsets of a transaction are in batches of their
-producer, and its end is a marker. How the log is kept small is ``compacted_log``'s business: its
-size follows what the groups are now, however many heartbeats and commits there were.
+producer, and its end is a marker. ``compacted_log`` keeps the log small: its size follows the
+current state of the groups, independent of the number of heartbeats and commits.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Forgetting producers: partitions look for silent ones at an interval, not when they are asked.
+"""Removal of silent producers: partitions check at an interval, not on each request.
 
-Kafka gives each partition a timer of its own, with the interval
-``producer.id.expiration.check.interval.ms`` from when its log was opened. Here all partitions look
-at once, counted from the start of the broker; while no partition knows a producer nothing is waited
-for.
+Kafka gives each partition a timer with the interval ``producer.id.expiration.check.interval.ms``,
+counted from when its log was opened. Here all partitions check at once, counted from the start of
+the broker; without any producers there is no timer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Client quotas as data: what administrators set is kept and told, and never enforced (KIP-546).
+"""Client quotas as data: stored and described, but never enforced (KIP-546).
 
 An entity is a combination of user and client id, or an address; the name ``None`` stands for the
 default of its type.

@@ -1,4 +1,4 @@
-"""Topics: which there are, how they come and go, what clients see of them."""
+"""Topics: their names and ids, and how they are created and deleted."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The topics of a broker: by name and by id, with what changed since the last look.
+"""The topics of a broker: by name and by id, with the changes since the last step.
 
 A topic's identity is its id: deleting a topic and creating one of the same name gives another
-topic. The catalog calls nothing back. It collects changes, and the core takes them once after each
-step (``take_changes``) and tells the parts that care, so that no handler runs inside another.
+topic. The catalog has no callbacks. It collects changes, and the core takes them once after each
+step (``take_changes``) and passes them on, so that no handler runs inside another.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which names a topic may have, in Kafka's words, and which topics are the broker's own."""
+"""Valid names of topics, with Kafka's messages, and the names of internal topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactions: the coordinator that decides about them, and its records."""
+"""The transaction coordinator and its records."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""AddPartitionsToTxn and AddOffsetsToTxn (APIs 24 and 25): which partitions a transaction is about.
+"""AddPartitionsToTxn and AddOffsetsToTxn (APIs 24 and 25): the partitions of a transaction.
 
-Clients of transaction version 1 add partitions by these requests before they write to them. Brokers
-use version 4 and later of AddPartitionsToTxn: to add what a client of version 2 writes to, or just
-to ask whether a partition was added (``verify_only``, KIP-890).
+Clients of transaction version 1 add partitions with these requests before they write to them.
+Brokers use version 4 and later of AddPartitionsToTxn: to add partitions for clients of version 2,
+or only to verify that a partition was added (``verify_only``, KIP-890).
 """
 
 from __future__ import annotations

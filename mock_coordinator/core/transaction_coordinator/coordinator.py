@@ -1,24 +1,24 @@
-"""The transaction coordinator: requests and the time in, answers and records out.
+"""The transaction coordinator: requests and the time in, responses and records out.
 
 Theory of operation
 ===================
 
-``handle`` looks up the decision for a request; the decision is an answer and at most one change of
-one transactional id, which is written to the journal and applied before the answer is given. A
-change whose outcome is decided (PrepareCommit, PrepareAbort) leaves an *ending* behind: the core
-around the coordinator takes the endings (``take_endings``), has the markers written, and says so
-(``markers_written``), which completes the transaction.
+``handle`` looks up the decision function for a request. A decision is a response and at most one
+change of one transactional id, which is written to the journal and applied before the response is
+returned. A change that decides the outcome (PrepareCommit, PrepareAbort) leaves an *ending*: the
+core around the coordinator takes the endings (``take_endings``), has the markers written, and
+reports that (``markers_written``), which completes the transaction.
 
 An id belongs to a partition of ``__transaction_state``, and the leader of that partition
-coordinates it. At another node it is refused with NOT_COORDINATOR, and so it is everywhere before
-the first FindCoordinator for any id has made that topic. When the leader changes, the partition is
+coordinates it. Other nodes refuse it with NOT_COORDINATOR, as do all nodes until the first
+FindCoordinator for any id has created that topic. When the leader changes, the partition is
 unloaded; the new leader replays its journal, which takes ``load_ms``, and refuses with
-COORDINATOR_LOAD_IN_PROGRESS in the meantime. Then it goes on with what the journal says: the
-endings of transactions that were decided and not complete, and the time-outs of open ones.
+COORDINATOR_LOAD_IN_PROGRESS in the meantime. Then it continues from the journal: with the endings
+of transactions that were decided and not complete, and the timeouts of open ones.
 
-Time does two things, at the intervals of Kafka's schedulers, counted from the start of the broker:
-transactions that are open for longer than their time-out are aborted under a raised epoch, and
-transactional ids that were not used for ``transactional.id.expiration.ms`` are forgotten.
+Two things happen by time, at the intervals of Kafka's schedulers, counted from the start of the
+broker: transactions that are open for longer than their timeout are aborted under a raised epoch,
+and transactional ids that were not used for ``transactional.id.expiration.ms`` are removed.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""EndTxn (API 26), time-outs and what follows: how a transaction comes to its end.
+"""EndTxn (API 26), timeouts, and the end of a transaction.
 
 Theory of operation
 ===================
 
-Ending has two halves. First the outcome is decided and written down (PrepareCommit, PrepareAbort):
-from then on nothing can change it, not even a crash. Then a marker goes to every partition of the
+Ending has two halves. First the outcome is decided and stored (PrepareCommit, PrepareAbort): from
+then on nothing can change it, not even a crash. Then a marker goes to every partition of the
 transaction, and when all are written the transaction is complete. The client is answered after the
 first half.
 
 With transaction version 2 (KIP-890, EndTxn from version 5 on) the first half raises the producer's
-epoch, which is in the markers and in the answer, so that nothing of the ended transaction that is
-still on its way can get into the next. That is why a repeated EndTxn is known by the epoch before,
-and why an abort is welcome when there is no transaction: a producer that does not know whether its
-last request arrived gets a new epoch, and certainty.
+epoch. The markers and the response have the new epoch, so that delayed requests of the ended
+transaction cannot become part of the next one. That is why a repeated EndTxn is recognized by the
+epoch before, and why an abort is accepted without a transaction: a producer that does not know
+whether its last request arrived gets a new epoch and a known state.
 """
 
 from __future__ import annotations

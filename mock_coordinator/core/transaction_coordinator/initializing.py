@@ -1,10 +1,9 @@
-"""InitProducerId (API 22): who is the producer behind a transactional id from now on.
+"""InitProducerId (API 22): sets the current producer of a transactional id.
 
-Without a transactional id everybody gets a new producer id. With one, each call raises the epoch
-and thereby fences the producer that had it before. A producer that names itself goes on after an
-error (KIP-360): it is fenced when another one came in between. A transaction that is still open is
-aborted first, under a raised epoch; the answer is CONCURRENT_TRANSACTIONS, and the client asks
-again.
+Without a transactional id each call returns a new producer id. With one, each call raises the epoch
+and thereby fences the previous producer. A producer that names itself continues after an error
+(KIP-360): it is fenced if another one came in between. A transaction that is still open is aborted
+first, under a raised epoch; the response is CONCURRENT_TRANSACTIONS, and the client retries.
 """
 
 from __future__ import annotations

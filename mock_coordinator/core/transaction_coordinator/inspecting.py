@@ -1,4 +1,4 @@
-"""DescribeTransactions and ListTransactions (APIs 65 and 66, KIP-664): looking, not touching."""
+"""DescribeTransactions and ListTransactions (APIs 65 and 66, KIP-664). Read only."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""The records of ``__transaction_state`` as bytes, equal to those of a broker of each release.
+"""The records of ``__transaction_state`` as bytes, equal to those of brokers of each release.
 
-Kafka's record definitions ``TransactionLogKey`` and ``TransactionLogValue``. A key is two bytes of
-type (0) and its fields, a value two bytes of version and its fields. Brokers with transaction
-version 1 and later write version 1, in which later releases only add tagged fields (KIP-915):
-releases before 4.3 fill none of the producer ids before and after, so a coordinator that takes
-over there does not know them. The epoch of the next producer id (tag 3, KIP-939) is written by
-none.
+Kafka's record definitions are ``TransactionLogKey`` and ``TransactionLogValue``. A key is two bytes
+of type (0) and its fields, a value two bytes of version and its fields. Brokers with transaction
+version 1 and later write version 1, in which later releases only add tagged fields (KIP-915).
+Releases before 4.3 write neither the previous nor the next producer id, so after a fail-over their
+coordinator does not know them. No release writes the epoch of the next producer id (tag 3,
+KIP-939).
 
 An empty transactional id has null for partitions; one whose transaction is complete has an empty
-list. The order of partitions is ``stored_order``'s business.
+list. For the order of partitions see ``stored_order``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What happened to transactions, as data: the records of ``__transaction_state``.
+"""Changes of transactions as data: the records of ``__transaction_state``.
 
-A handler of the transaction coordinator decides, the decision is one of these records, and applying
-it is the change. A coordinator that takes over applies the last record of every transactional id;
-nothing else is needed, so the log may be compacted at any time. What no record carries is lost in a
-crash: the producer epoch before the last (``TransactionEntry.last_producer_epoch``).
+A handler of the transaction coordinator returns one of these records, and applying it is the
+change. After a fail-over the new coordinator applies the last record of every transactional id;
+nothing else is needed, so the log may be compacted at any time. State that no record has is lost in
+a crash: the producer epoch before the last (``TransactionEntry.last_producer_epoch``).
 
 The types mirror Kafka's ``TransactionLogKey`` and ``TransactionLogValue``.
 """

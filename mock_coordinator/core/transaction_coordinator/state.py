@@ -1,4 +1,4 @@
-"""All transactional ids that are loaded, and the one function that changes them."""
+"""All loaded transactional ids, and the one function that changes them."""
 
 from __future__ import annotations
 

@@ -1,22 +1,22 @@
-"""In which order a broker writes the partitions of a transaction: that of its hash sets.
+"""The order in which a broker writes the partitions of a transaction: that of its hash sets.
 
 Kafka keeps the partitions of a transaction in a set, groups them by topic when it writes a record,
-and writes both levels in the order in which the collections happen to iterate. Which collections
-these are changed twice: Scala's immutable sets (4.0), Scala's mutable ones (4.1 and 4.2), Java's
-(4.3 and later). No client relies on it; but a log is equal to a broker's only if this is.
+and writes both levels in the order in which the collections iterate. These collections changed
+twice: Scala's immutable sets (4.0), Scala's mutable ones (4.1 and 4.2), Java's (4.3 and later). No
+client relies on it, but only with this order is a log equal to a broker's.
 
 Theory
 ------
 * Java: ``_java_order`` has the rules. A transaction whose outcome is decided has a copy of the set;
-  one that is open has a copy of what it had before, to which partitions were added. The map of
-  topics is filled by ``computeIfAbsent``, which puts the newest first in each bucket.
-* A mutable set of Scala is an array of buckets, too, which begins with 16 and doubles when it is
+  an open one has a copy of what it had before, to which partitions were added. The map of topics is
+  filled by ``computeIfAbsent``, which puts the newest first in each bucket.
+* A mutable set of Scala is also an array of buckets, which begins with 16 and doubles when it is
   three quarters full; inside a bucket entries are sorted by their hash.
-* An immutable set or map of Scala of more than four entries is a tree: at each level five bits of
-  the mixed hash are the place, entries that have a place for themselves come first, then the
-  subtrees. Up to four entries stay in the order in which they were put in, which here is the order
-  of the mutable set that they were copied from; that has eight buckets when partitions were just
-  added, because it was made for their number. The map of topics is always such a tree.
+* An immutable set or map of Scala with more than four entries is a tree: at each level five bits of
+  the mixed hash are the place; entries that have a place for themselves come first, then the
+  subtrees. Up to four entries stay in order of insertion, which here is the order of the mutable
+  set that they were copied from; that has eight buckets when partitions were just added, because it
+  was made for their number. The map of topics is always such a tree.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The journal of transaction coordinators as a log: the partitions of ``__transaction_state``.
 
 A transactional id belongs to a partition, by its hash, and the leader of that partition coordinates
-it. Each change of an id is one batch of one record, the ids that are forgotten together are one
-batch of tombstones. The newest record of an id is all that counts (``CompactedLog``).
+it. Each change of an id is a batch with one record; ids that expire together are one batch of
+tombstones. Only the newest record of an id counts (``CompactedLog``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Transactions in the brokers of a cluster: what partitions make of the coordinator's decisions."""
+"""Transactions on the brokers' side: markers, and verification of producers."""
 
 from __future__ import annotations
 

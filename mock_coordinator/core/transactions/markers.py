@@ -1,10 +1,10 @@
-"""Markers in partitions: WriteTxnMarkers and DescribeProducers (APIs 27 and 61), and the markers
-that our own coordinator has written.
+"""Markers in partitions: WriteTxnMarkers and DescribeProducers (APIs 27 and 61), and the markers of
+our own coordinator.
 
-A partition takes a marker whether or not it knows of an open transaction of the producer; what it
-refuses is the marker of a producer that was fenced since (INVALID_PRODUCER_EPOCH 47) or of a
-coordinator that was replaced (TRANSACTION_COORDINATOR_FENCED 52). A marker for a partition of
-``__consumer_offsets`` goes to the group coordinator, whose pending offsets it decides about.
+A partition accepts a marker whether or not it has an open transaction of the producer. It refuses
+the marker of a producer that was fenced since (INVALID_PRODUCER_EPOCH 47) or of a coordinator that
+was replaced (TRANSACTION_COORDINATOR_FENCED 52). A marker for a partition of ``__consumer_offsets``
+goes to the group coordinator, and decides about its pending offsets.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
 Theory of operation
 ===================
 
-Requests about transactions come here. Most are the transaction coordinator's alone. A
-TxnOffsetCommit is the group coordinator's, after the transaction has been verified as for a
+All requests about transactions arrive here. Most are for the transaction coordinator alone.
+TxnOffsetCommit is for the group coordinator, after the transaction has been verified as for
 Produce. After every step the endings that the coordinator decided are carried out: markers are
-written to all partitions, and the transactions are complete. So a client sees a transaction between
-the two halves of its end, which real brokers carry out in the background, only while one of its
+written to all partitions, and the transactions are complete. Real brokers do this in the
+background; here a client sees a transaction between the two halves of its end only while one of its
 partitions has no leader.
 """
 

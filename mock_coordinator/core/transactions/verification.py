@@ -1,10 +1,9 @@
-"""Before transactional batches are written: is the transaction that they belong to a real one?
+"""Verification of transactional batches before they are written.
 
-A producer that was fenced, or whose transaction was aborted behind its back, may still have
-requests on the way. So the leader of a partition asks the transaction coordinator before the first
+A producer that was fenced, or whose transaction was aborted by another client, may still have
+requests in flight. So the leader of a partition asks the transaction coordinator before the first
 batch of each transaction (KIP-890). Producers of transaction version 2 (Produce version 12) do not
-say beforehand where they will write; for them the question makes the partition part of the
-transaction.
+announce where they will write; for them the verification adds the partition to the transaction.
 
 The coordinator's errors are translated for producers, whose older versions do not know all of them.
 """

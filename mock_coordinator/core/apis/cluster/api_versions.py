@@ -1,5 +1,5 @@
-"""ApiVersions (key 18): what this broker serves, its features, and the check that a client is where
-it thinks it is (KIP-35, KIP-511, KIP-584; cluster and node check from version 5)."""
+"""ApiVersions (key 18): the APIs and features of this broker, and the check that the client reached
+the broker that it meant (KIP-35, KIP-511, KIP-584; cluster and node check from version 5)."""
 
 from __future__ import annotations
 

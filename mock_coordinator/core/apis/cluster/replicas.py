@@ -1,8 +1,8 @@
 """ElectLeaders (key 43), AlterPartitionReassignments (key 45), ListPartitionReassignments (key 46).
 
-A partition whose first replica leads it needs no election. Otherwise that replica is elected when
-it runs. All nodes share one disk, so that a reassignment is done as soon as it is asked for: none
-is ever under way.
+If the first replica leads its partition, no election is needed. Otherwise it is elected if its
+broker runs. All brokers share a disk, so a reassignment completes at once and none is ever in
+progress.
 """
 
 from __future__ import annotations

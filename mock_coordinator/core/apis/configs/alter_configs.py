@@ -1,8 +1,8 @@
-"""AlterConfigs (key 33) and IncrementalAlterConfigs (key 44) of every resource.
+"""AlterConfigs (key 33) and IncrementalAlterConfigs (key 44) of all resources.
 
 Resource types: 2 topic, 4 broker (an empty name means all brokers), 8 loggers of a broker, 32
-group. AlterConfigs replaces all that was set for a resource; it is carried out as the incremental
-change that comes to the same (KIP-339).
+group. AlterConfigs replaces all settings of a resource; it is carried out as the equivalent
+incremental change (KIP-339).
 """
 
 from __future__ import annotations

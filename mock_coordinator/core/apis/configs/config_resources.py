@@ -1,7 +1,7 @@
-"""ListConfigResources (key 74): what can be described with DescribeConfigs (KIP-1142).
+"""ListConfigResources (key 74): the resources that DescribeConfigs can describe (KIP-1142).
 
-Version 0 is the older ListClientMetricsResources (KIP-714), which lists the subscriptions of client
-metrics alone. There are none here.
+Version 0 is the older ListClientMetricsResources (KIP-714), which only lists subscriptions to
+client metrics. There are none here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What DescribeConfigs says about one resource: values in effect and where each comes from.
+"""The description of one resource in DescribeConfigs: values in effect, and where each comes from.
 
-A value's synonyms are the settings that could supply it, the deciding one first, e.g. for a topic's
-``max.message.bytes``: the topic's own, the broker's at runtime, the cluster's at runtime, the
-broker's file, Kafka's default.
+A value's synonyms are the settings that could supply it, the effective one first. For a topic's
+``max.message.bytes`` for example: the topic's own, the broker's at runtime, the cluster's at
+runtime, the broker's file, Kafka's default.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which settings a group may have (resource type GROUP, KIP-848).
 
-As a broker looks at them: all names, then all values in the order of the table, then what the
-administrator of the brokers allows, then whether sessions are longer than what keeps them alive.
-Only the first fault is answered.
+Checked in a broker's order: all names, then all values in the order of the table, then the limits
+that the brokers' settings impose, then whether session timeouts are longer than heartbeat
+intervals. Only the first error is returned.
 """
 
 from __future__ import annotations

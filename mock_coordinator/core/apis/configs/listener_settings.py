@@ -1,4 +1,5 @@
-"""The settings that say where a broker listens: as if its file had named what it has bound."""
+"""The settings of a broker's listeners: as if its file had named the addresses that it has
+bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What group and transaction coordinators answer."""
+"""APIs of group and transaction coordinators."""
 
 from __future__ import annotations
 

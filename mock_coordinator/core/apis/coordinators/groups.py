@@ -1,4 +1,4 @@
-"""The APIs of groups, which their coordinators answer (``groups``)."""
+"""APIs of groups, which the group coordinators answer (``groups``)."""
 
 from __future__ import annotations
 

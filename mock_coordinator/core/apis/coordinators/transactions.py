@@ -1,4 +1,4 @@
-"""The APIs of transactions: the transaction coordinator's, and what partitions make of them."""
+"""APIs of transactions: those of the transaction coordinator, and those of partition leaders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetch (key 1): the records that are there, or a place among those who wait for them."""
+"""Fetch (key 1): returns records, or parks the request until there are enough."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""Produce (key 0): checks batches as a leader does, gives them offsets and appends them.
+"""Produce (key 0): checks batches as a leader does, assigns offsets and appends them.
 
 Theory of operation
 ===================
 
-One partition's data goes through the checks of a real broker in its order, because a client sees
-only the first failure: the shape of the request (exactly one batch, format 2), whether the
-partition exists, size, checksum, the records against their header, timestamps, and last the
-sequence numbers of idempotent producers. A refusal is a ``RecordsRefused`` exception that carries
-the error as it will appear in the response. Partitions fail one by one; the others are appended.
+A partition's data passes the checks of a real broker in its order, because a client sees only the
+first failure: the shape of the request (exactly one batch, format 2), whether the partition exists,
+size, checksum, the records against their header, timestamps, and last the sequence numbers of
+idempotent producers. A refusal is a ``RecordsRefused`` exception with the error as it appears in
+the response. Partitions fail individually; the others are appended.
 
-Before anything is appended, the transaction coordinator is asked about transactional batches
+Transactional batches are verified by the transaction coordinator before anything is appended
 (``transactions.verification``).
 """
 

@@ -1,4 +1,4 @@
-"""Topics: made, grown, deleted, described."""
+"""Topics: create, extend, delete and describe them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""DescribeTopicPartitions (key 75): topics in order of their names, a page at a time (KIP-966).
+"""DescribeTopicPartitions (key 75): topics in order of their names, in pages (KIP-966).
 
-A page ends after ``response_partition_limit`` partitions, in the middle of a topic where need be;
-the cursor says where the next page begins. Without topics in the request the pages go through all
-topics.
+A page ends after ``response_partition_limit`` partitions, if necessary within a topic; the cursor
+says where the next page begins. Without topics in the request, the pages cover all topics.
 """
 
 from __future__ import annotations

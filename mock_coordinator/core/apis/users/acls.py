@@ -1,5 +1,5 @@
-"""CreateAcls (key 30), DescribeAcls (29) and DeleteAcls (31): the table of entries as
-administrators change it (KIP-140, KIP-290)."""
+"""CreateAcls (key 30), DescribeAcls (29) and DeleteAcls (31): administration of access control
+lists (KIP-140, KIP-290)."""
 
 from __future__ import annotations
 

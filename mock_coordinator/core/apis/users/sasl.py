@@ -1,7 +1,7 @@
 """SaslHandshake (key 17) and SaslAuthenticate (key 36) that reach the broker itself.
 
-What authenticates a connection is answered before (``security.sasl``). These came on a listener
-without SASL, or after authentication.
+Requests that authenticate a connection are answered earlier (``authentication.sasl``). These
+arrived on a listener without SASL, or after authentication.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""DescribeUserScramCredentials (key 50) and AlterUserScramCredentials (key 51), as KIP-554 has it.
+"""DescribeUserScramCredentials (key 50) and AlterUserScramCredentials (key 51), KIP-554.
 
-A request alters each user at most once, and what is wrong with one user leaves the others alone.
+A request alters each user at most once. Errors of one user do not affect the others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Authorization by API: what a principal must be allowed to do, and what it gets otherwise.
+"""Authorization rules by API: the required permissions, and the response without them.
 
-Every rule is a function of a requester and a request. The errors come in the order in which a
-broker with StandardAuthorizer was seen to give them.
+Every rule is a function of a requester and a request. Errors come in the order observed on a broker
+with StandardAuthorizer.
 """
 
 from __future__ import annotations

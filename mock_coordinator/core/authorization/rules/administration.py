@@ -1,4 +1,4 @@
-"""Who may look at and change the cluster itself: its operations, replicas, quotas, users, ACLs."""
+"""Rules for the cluster itself: its operations, replicas, quotas, users, ACLs."""
 
 from __future__ import annotations
 

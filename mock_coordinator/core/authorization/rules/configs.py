@@ -1,4 +1,4 @@
-"""Who may read and change settings: DescribeConfigs, AlterConfigs, IncrementalAlterConfigs,
+"""Rules for settings: DescribeConfigs, AlterConfigs, IncrementalAlterConfigs,
 ListConfigResources."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who may join, see, find and delete groups; heartbeats of both protocols."""
+"""Rules for groups: join, describe, find and delete; heartbeats of both protocols."""
 
 from __future__ import annotations
 

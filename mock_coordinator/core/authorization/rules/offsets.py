@@ -1,8 +1,7 @@
-"""Who may commit, fetch and delete offsets: OffsetCommit, OffsetFetch, OffsetDelete,
-TxnOffsetCommit.
+"""Rules for offsets: OffsetCommit, OffsetFetch, OffsetDelete, TxnOffsetCommit.
 
-What the API layer of a broker finds wrong with a topic (no right, unknown) comes first in the
-response, in the order of the request; what the coordinator answered comes after it.
+Errors from a broker's API layer (topic not authorized or unknown) come first in the response, in
+the order of the request; results of the coordinator come after them.
 """
 
 from __future__ import annotations

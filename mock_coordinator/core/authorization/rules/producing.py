@@ -1,4 +1,4 @@
-"""Who may produce and run transactions: Produce, InitProducerId, AddPartitionsToTxn,
+"""Rules for producers and transactions: Produce, InitProducerId, AddPartitionsToTxn,
 AddOffsetsToTxn, EndTxn, WriteTxnMarkers, DescribeTransactions, ListTransactions."""
 
 from __future__ import annotations

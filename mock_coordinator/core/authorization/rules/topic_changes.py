@@ -1,5 +1,4 @@
-"""Who may create, delete and grow topics, and delete records: CreateTopics, DeleteTopics,
-CreatePartitions, DeleteRecords."""
+"""Rules for changes of topics: CreateTopics, DeleteTopics, CreatePartitions, DeleteRecords."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Who may see topics: Metadata, DescribeTopicPartitions, ListOffsets, OffsetForLeaderEpoch,
-DescribeProducers. A topic that may not be described is answered as if nothing was known of it."""
+"""Rules for reading about topics: Metadata, DescribeTopicPartitions, ListOffsets,
+OffsetForLeaderEpoch, DescribeProducers. A topic that must not be described looks as if it did not
+exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From subscriptions to partitions: target assignments, and how members get there."""
+"""From subscriptions to partitions: target assignments, and the members' way to them."""
 
 from __future__ import annotations
 

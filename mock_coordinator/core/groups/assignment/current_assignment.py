@@ -1,13 +1,13 @@
-"""One step of a member towards its target: give up, wait, receive (KIP-848, reconciliation).
+"""One step of a member towards its target: revoke, wait, receive (KIP-848, reconciliation).
 
-Pure: a member, its target and who holds which partition go in, the member's next current assignment
-comes out. Two rules carry everything. A member first gives up what its target does not have, stays
-at its epoch, and hears of it again only when something changes; it receives nothing meanwhile. And
-a partition that one member still holds is not given to another; the member waits in
-UNRELEASED_PARTITIONS at its new epoch. Each member moves on its own; none waits for the group.
+Pure: the input is a member, its target and the current owners; the result is the member's next
+current assignment. Two rules are enough. A member first revokes what its target does not have; it
+stays at its epoch and receives nothing meanwhile. And a partition that one member still holds is
+not assigned to another; the member waits in UNRELEASED_PARTITIONS at its new epoch. Each member
+moves on its own; none waits for the group.
 
-What is called a topic and its partitions here can be anything that a group assigns: nothing looks
-into the ids (see ``reconciled_group``).
+Topics and partitions here stand for anything that a group assigns: nothing interprets the ids (see
+``reconciled_group``).
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
-"""The number by which a group notices that its topics changed (KIP-1101, Kafka 4.1 and later).
+"""The hash by which a group detects changes of its topics (KIP-1101, Kafka 4.1 and later).
 
 Theory of operation
 ===================
 
-Each topic has a hash over its id, name, number of partitions and the racks of each partition's
-replicas; the group's hash is one over those of its topics, sorted by name. Both are XXH3 with 64
-bits and seed 0. The number is stored in the record of the group epoch, so a broker of Kafka's that
-reads our records must come to the same one: the layout of the input is part of the record format.
+Each topic has a hash of its id, name, number of partitions and the racks of each partition's
+replicas; the group's hash is computed from those of its topics, sorted by name. Both are XXH3 with
+64 bits and seed 0. The value is stored in the record of the group epoch, so a Kafka broker that
+reads our records must compute the same one: the layout of the input is part of the record format.
 
-Numbers go in as little-endian bytes, text as its UTF-16 units followed by how many there are::
+Numbers are little-endian, text is its UTF-16 code units followed by their number::
 
     topic   int8 0, int64 high half of the id, int64 low half, text name, int32 partitions, then
             for each partition  int32 index, and for each rack, sorted,  int32 length, text rack
     group   int64 hash of each topic that exists
 
-A group none of whose topics exists has the hash 0.
+If none of a group's topics exists, the hash is 0.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Assignors of a user's own beside Kafka's, which are known to be right.
+"""Server-side assignors of the user, checked; Kafka's own need no check.
 
-What such an assignor raises or returns must not end the broker. Kafka does not check what an
-assignor returns; one that gives a partition to two members would show here as a group that never
-comes to rest, so it is refused instead, with the reason.
+An assignor that raises, or returns nonsense, must not end the broker. Kafka does not check results;
+an assignor that assigns a partition to two members would show as a group that never becomes stable,
+so its result is refused here, with the reason.
 """
 
 from __future__ import annotations

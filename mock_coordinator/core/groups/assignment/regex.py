@@ -1,10 +1,10 @@
-"""Regex subscriptions: RE2 syntax, whole topic names, and RE2/J's words for a bad pattern.
+"""Regex subscriptions: RE2 syntax, whole topic names, and RE2/J's messages for invalid patterns.
 
-Kafka 4 compiles a member's regex with RE2/J (KIP-848). RE2 itself accepts nearly the same language
-(no look-around, no back-references, linear time); where the two differ, this module refuses what
-RE2/J refuses. What is left: RE2 limits the *product* of nested repetitions to 1000, RE2/J each
-count alone, so ``(a{1000}){2}`` is refused here and accepted by Kafka; and RE2/J 1.7 (Kafka 4.0)
-words a few errors otherwise.
+Kafka 4 compiles a member's regex with RE2/J (KIP-848). RE2 accepts nearly the same language (no
+look-around, no back-references, linear time); where the two differ, this module refuses what RE2/J
+refuses. The remaining differences: RE2 limits the *product* of nested repetitions to 1000, RE2/J
+each count separately, so ``(a{1000}){2}`` is refused here and accepted by Kafka; and RE2/J 1.7
+(Kafka 4.0) words some errors differently.
 """
 
 from __future__ import annotations

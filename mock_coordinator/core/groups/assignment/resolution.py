@@ -1,8 +1,8 @@
-"""The result of resolving a group's regexes: which topics they match, and does that matter?
+"""Resolution of a group's regexes: which topics they match, and whether that changes anything.
 
-Resolution looks at every topic of the broker, so it never happens inside a heartbeat: the heartbeat
-that finds it due asks for it, the result arrives as records of its own, and the next heartbeat of
-any member computes the new target.
+Resolution reads every topic of the broker, so it never happens inside a heartbeat: a heartbeat that
+finds it due requests it, the result arrives as separate records, and the next heartbeat of any
+member computes the new target.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """What a group subscribes to, and whether that changed: names, regexes, and the topics behind them.
 
-A group epoch is the version of the inputs of the target assignment. This module answers what the
-inputs are once a heartbeat is counted in: which topics (``prospective_topics``), what these topics
-look like (``TopicSummary``), and what a change of a regex means (``regex_change``).
+A group epoch is the version of the inputs of the target assignment. This module computes the inputs
+after a heartbeat: which topics (``prospective_topics``), the shape of these topics
+(``TopicSummary``), and the effect of a changed regex (``regex_change``).
 
-Topic changes are noticed by comparing summaries. Kafka 4.0 stores the topics themselves, 4.1 and
+Topic changes are detected by comparing summaries. Kafka 4.0 stores the topics themselves, 4.1 and
 later a 64-bit hash of them (KIP-1101, ``metadata_hash``).
 """
 

@@ -1,8 +1,9 @@
-"""The target assignment of a whole group: the assignor's input, its run, and the records of it.
+"""The target assignment of a whole group: the assignor's input, its call, and the resulting
+records.
 
-A target is recomputed inside the heartbeat that finds the group epoch ahead of the assignment
-epoch, from any member. The input must be in Kafka's order for the result to be Kafka's; the order
-is documented in ``kip848_client.core.assignors``.
+A target is recomputed in the first heartbeat, of any member, that finds the group epoch ahead of
+the assignment epoch. The input must have Kafka's order for the result to be Kafka's;
+``kip848_client.core.assignors`` documents that order.
 """
 
 from __future__ import annotations

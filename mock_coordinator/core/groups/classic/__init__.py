@@ -1,4 +1,5 @@
-"""The classic group protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup, and who leads."""
+"""The classic group protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup, and the choice of a
+leader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A classic group as DescribeGroups (API 15) shows it."""
+"""Description of a classic group, for DescribeGroups (API 15)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to classic groups by time: sessions, the ends of phases, and loading."""
+"""Time in classic groups: sessions, the ends of phases, and loading."""
 
 from __future__ import annotations
 

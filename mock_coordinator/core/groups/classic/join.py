@@ -1,13 +1,13 @@
-"""JoinGroup (API 11) of a classic group: who may come in, and when that means a rebalance.
+"""JoinGroup (API 11) of a classic group: which members are admitted, and when a rebalance begins.
 
-A dynamic member comes twice: without an id, to be given one (MEMBER_ID_REQUIRED, from version 4 on;
-KIP-394), and with it. A static member without an id takes the place of the member that had its
+A dynamic member sends two requests: one without an id, to get one (MEMBER_ID_REQUIRED, from version
+4 on; KIP-394), and one with it. A static member without an id replaces the member that had its
 instance id, whose requests are fenced from then on (FENCED_INSTANCE_ID, KIP-345); in a Stable group
-no other member notices, unless the change elects another protocol. A known member that comes again
-begins a rebalance when it leads or has changed; else the answer says where the group is.
+no other member notices, unless the change elects another protocol. A known member that joins again
+begins a rebalance if it is the leader or has changed; otherwise the response has the group's state.
 
-A group that does not exist is made by the first JoinGroup without a member id, even by one that is
-refused; a consumer group without members gives way to it (KIP-848).
+The first JoinGroup without a member id creates a group, even if it is refused; it also replaces a
+consumer group without members (KIP-848).
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
-"""One step of a classic group: everybody joins, the leader assigns, everybody syncs.
+"""One step of a classic group: all members join, the leader assigns, all members sync.
 
 Theory of operation
 ===================
 
 A rebalance has two phases. In the *join* phase (PreparingRebalance) JoinGroup requests wait until
-everybody is there, or the longest rebalance timeout is over; a member that is missing then is out,
-unless it is a static member (KIP-345). A new generation begins: a protocol that all members offer
-is elected, the requests are answered, and the leader gets to see what the members want. In the
-*sync* phase (CompletingRebalance) SyncGroup requests wait for the leader's, which brings the
-assignment of all. It is written down, handed out, and the group is Stable.
+all members have joined, or until the longest rebalance timeout is over; a member that is missing
+then is removed, unless it is static (KIP-345). A new generation begins: a protocol that all members
+offer is elected, the requests are answered, and the leader gets the members' subscriptions. In the
+*sync* phase (CompletingRebalance) SyncGroup requests wait for the leader's, which has the
+assignments of all members. They are stored and returned, and the group is Stable.
 
 The first members of an empty group do not begin at once but after
-``group.initial.rebalance.delay.ms``, and once more as long as others keep coming (KIP-134).
+``group.initial.rebalance.delay.ms``, which is repeated as long as others join (KIP-134).
 
-A ``Rebalance`` is one request, or one timer, at work on a copy of the group. What it wants is
-collected, and comes out as a ``Decision``; until that is performed nothing has happened.
+A ``Rebalance`` applies one request, or one timer, to a copy of the group. The result is a
+``Decision``; until that is performed nothing has happened.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Heartbeat (API 12) and LeaveGroup (API 13) of a classic group: who is still there.
+"""Heartbeat (API 12) and LeaveGroup (API 13) of a classic group.
 
-A heartbeat says nothing but "I am here". REBALANCE_IN_PROGRESS answers: join again. LeaveGroup
-takes members out, several at a time and by instance id, too (KIP-345), so administrators use it as
-well.
+A heartbeat only keeps the session alive. The response REBALANCE_IN_PROGRESS tells the member to
+join again. LeaveGroup removes one or more members, also by instance id (KIP-345), so that
+administrators can use it as well.
 """
 
 from __future__ import annotations

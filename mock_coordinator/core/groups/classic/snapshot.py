@@ -1,4 +1,4 @@
-"""A classic group as a value, for tests and others that look inside."""
+"""Snapshots of classic groups, for tests and other readers."""
 
 from __future__ import annotations
 

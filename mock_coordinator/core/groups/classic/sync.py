@@ -1,4 +1,5 @@
-"""SyncGroup (API 14) of a classic group: the leader brings the assignment, all others fetch it."""
+"""SyncGroup (API 14) of a classic group: the leader sends the assignment, all other members get
+it."""
 
 from __future__ import annotations
 

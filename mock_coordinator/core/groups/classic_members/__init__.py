@@ -1,4 +1,4 @@
-"""Members of the classic protocol in consumer groups: they join, catch up and leave."""
+"""Members of consumer groups that use the classic protocol: they join, catch up and leave."""
 
 from __future__ import annotations
 

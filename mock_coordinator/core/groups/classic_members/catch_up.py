@@ -1,8 +1,9 @@
 """SyncGroup and Heartbeat of a classic member in a consumer group (KIP-848, migration).
 
-SyncGroup brings what the member has now, whatever assignments the request carries: no member leads
-here. Heartbeat is the only way to call the member: REBALANCE_IN_PROGRESS when the group has a newer
-target, when the member has something to give up, and when what it waits for is free.
+SyncGroup returns the member's current assignment and ignores the assignments in the request: there
+is no leader. Heartbeat is the only way to make the member join: it returns REBALANCE_IN_PROGRESS
+when the group has a newer target, when the member has to revoke something, and when partitions that
+it waits for are free.
 """
 
 from __future__ import annotations

@@ -3,15 +3,16 @@
 Theory of operation
 ===================
 
-To the member it looks like a rebalance of a classic group that everybody else joined before: it is
-answered at once, follows a leader that does not exist, and its SyncGroup brings the partitions. To
-the group it is a heartbeat: the subscription and the owned partitions are read from the embedded
-ConsumerProtocol metadata of the member's favourite protocol, the generation is its member epoch,
-and one JoinGroup is one step of its reconciliation. A member that must give something up therefore
-joins twice: once to hear of it (the generation stays), once without what it gave up.
+To the member it looks like a rebalance of a classic group that all others have joined before: the
+response is immediate, names a leader that does not exist, and the member's SyncGroup returns the
+partitions. To the group it is a heartbeat: the subscription and the owned partitions are read from
+the embedded ConsumerProtocol metadata of the member's preferred protocol, the generation is its
+member epoch, and one JoinGroup is one step of its reconciliation. A member that must revoke
+something therefore joins twice: first to learn of it (the generation stays), then without the
+revoked partitions.
 
-A static member that comes back with the classic protocol may replace the last member that uses the
-consumer protocol. Then the group becomes a classic group on the spot (``downgrade``).
+A static member that returns with the classic protocol may replace the last member of the consumer
+protocol. Then the group becomes a classic group at once (``downgrade``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""LeaveGroup in a consumer group: members of both protocols, one by one or several at once.
+"""LeaveGroup in a consumer group: one or more members of both protocols.
 
-Everybody whom the request names rightly goes, with one step of the group epoch for all. An
+All members that the request names correctly are removed, with a single step of the group epoch. An
 administrator may name a static member by its instance id alone (KIP-345).
 """
 

@@ -1,8 +1,8 @@
-"""Which member of a consumer group a classic request is from, and whether it may speak now.
+"""The sender of a classic request in a consumer group, and whether the request is valid now.
 
-A classic member has a generation where a consumer member has an epoch, and both are one number. It
-learns of a new target only by REBALANCE_IN_PROGRESS, and then joins again; so whoever
-tells it that starts a timer, within which it must have done so.
+A classic member has a generation where a consumer member has an epoch; both are one number. It
+learns of a new target only through REBALANCE_IN_PROGRESS, and then joins again. Returning that
+error therefore starts a timer, within which the member must have joined.
 """
 
 from __future__ import annotations

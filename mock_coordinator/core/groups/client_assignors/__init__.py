@@ -2,9 +2,9 @@
 (docs/reference/draft-protocols.md).
 
 Members offer assignors in their heartbeats (``offers``). When the group needs a new target and all
-members offer the same one, the coordinator picks it and a member that can run it (``selection``),
-asks that member in its heartbeat answer, gives it the group as it is (``prepare``), and takes the
-target back (``install``). ``rounds`` knows whose turn it is.
+members offer a common assignor, the coordinator selects it and a member that can run it
+(``selection``), notifies that member in a heartbeat response, gives it the group's state
+(``prepare``), and installs the result (``install``). ``rounds`` tracks the progress.
 """
 
 from __future__ import annotations

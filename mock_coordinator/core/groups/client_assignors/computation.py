@@ -1,5 +1,5 @@
-"""What differs between the types of groups whose members compute: what they are given, and what
-their results must be like. Whose turn it is does not (``rounds``)."""
+"""Differences between types of groups with client-side assignors: the input of a computation, and
+the checks of its result. ``rounds`` is common to all."""
 
 from __future__ import annotations
 

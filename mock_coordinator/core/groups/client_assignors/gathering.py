@@ -1,12 +1,12 @@
-"""How long a group waits for more members before one is asked to compute its first target.
+"""How long a group waits for more members before it has its first target computed.
 
-Members that start together come within seconds. A target of those that came first would be followed
-by one for each of the others, which takes away from the first what it gave them. So a group in
-which nobody has a target yet waits for ``group.initial.rebalance.delay.ms``, and anew with each
-member that comes, for its rebalance timeout at most: what a classic group does before its first
-generation (KIP-134). A group waits once; it waits again when all have left it.
+Members that start together join within seconds. A target for the first of them would be followed by
+one for each of the others, which revokes what the first ones got. So a group without any target
+waits for ``group.initial.rebalance.delay.ms``, again after each member that joins, and at most for
+that member's rebalance timeout, as a classic group does before its first generation (KIP-134). A
+group waits once, and again after all members have left.
 
-None of this is in a record: a coordinator that takes such a group over waits anew.
+No record has this state: after a fail-over the wait starts over.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A computed assignment, checked against what it was computed from, and turned into a target.
+"""Checks a computed assignment against its input, and turns it into a target.
 
-A faulty assignor must not be able to lose a partition or to give one to two members: every
-partition of every subscribed topic is in the result exactly once (KIP-848,
-ConsumerGroupInstallAssignment). The result is for the group as it was when it was prepared; members
-that left since get nothing, members that came since wait for the next target.
+A faulty assignor must not lose a partition or assign one to two members: the result must contain
+every partition of every subscribed topic exactly once (KIP-848, ConsumerGroupInstallAssignment).
+The result is for the group as it was prepared; members that have left since get nothing, and
+members that joined since wait for the next target.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The assignors that a heartbeat offers: read, checked, and compared with the last offer.
+"""The assignors that a heartbeat offers: decoded, checked, and compared with the previous offer.
 
-A list that is not null replaces the stored one; an empty list takes the offer back. A member either
-offers assignors or asks for one of the broker's (KIP-848, ConsumerGroupHeartbeat: request
+A list that is not null replaces the stored one; an empty list withdraws the offer. A member either
+offers assignors or selects one of the broker's (KIP-848, ConsumerGroupHeartbeat: request
 validation).
 """
 

@@ -1,5 +1,5 @@
-"""The group as the assignor sees it: taken once for every computation, and what its result is
-checked against (KIP-848, ConsumerGroupPrepareAssignment)."""
+"""The input of an assignor: taken once per computation, and later used to check its result
+(KIP-848, ConsumerGroupPrepareAssignment)."""
 
 from __future__ import annotations
 

@@ -1,20 +1,20 @@
-"""Whose turn it is to compute the target of a group, and how far it is.
+"""Rounds: which member computes a group's target, and how far it is.
 
 Theory of operation
 ===================
 
 A group whose epoch is ahead of its assignment epoch, and whose members can compute, has one *round*
-at a time. ``settle`` starts it (for the first target of a Connect group not before others had time
-to join: ``gathering``): it chooses an assignor and a member. The member learns of it in its next
-heartbeat answer (``flag``), which is repeated until it asks for the group (``prepare``). It has its
-own rebalance timeout from the first notice to the result (``install``); a member that takes longer,
-or returns nonsense, is passed over for this group epoch while another one can do it. It is not
-fenced: that is what its session is for.
+at a time. ``settle`` starts it (for the first target only after other members had time to join:
+``gathering``): it selects an assignor and a member. The member is notified in its next heartbeat
+response (``flag``), and again in each one until it requests the group's state (``prepare``). It has
+its own rebalance timeout from the first notice to the result (``install``); a member that takes
+longer, or returns nonsense, is skipped for this group epoch while another member can do it. It is
+not fenced: that is what its session is for.
 
-A result is installed even when the group epoch has moved meanwhile, so that a group that changes
-all the time makes progress; ``settle`` then starts the next round at once.
+A result is installed even if the group epoch has moved meanwhile, so that a group that changes all
+the time makes progress; ``settle`` then starts the next round at once.
 
-None of this is in a record. A coordinator that takes over starts the round anew.
+No record has this state. After a fail-over the new coordinator starts the round again.
 """
 
 from __future__ import annotations

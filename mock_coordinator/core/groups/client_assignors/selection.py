@@ -1,8 +1,8 @@
-"""Which assignor computes the next target, and which member runs it. Pure.
+"""Selects the assignor of the next target, and the member that runs it. Pure.
 
-An assignor can be used when every member offers it. Among those the members vote, each for the
-first of its own list. The member that runs it must read the metadata of all members, in the
-versions that they use, and write theirs (KIP-848, Metadata Version Handling).
+An assignor can be used if every member offers it. Among those the members vote, each for the first
+one in its own list. The member that runs it must be able to read the metadata of all members, in
+the versions that they use, and to write theirs (KIP-848, Metadata Version Handling).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Two questions about a group as it will be once a heartbeat is counted in."""
+"""Two checks of a group as it will be after a heartbeat."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
 """JoinGroup, SyncGroup and LeaveGroup of a worker that uses the classic protocol in a Connect group
-(the Connect proposal, "Migration To the New Protocol"; Heartbeat is that of every such member).
+(the Connect proposal, "Migration To the New Protocol"; Heartbeat is the one of all such members).
 
 Theory of operation
 ===================
 
-As in consumer groups (``classic_members``): JoinGroup is answered at once, there is no leader, and
-one JoinGroup is one step towards the target. What the worker has is the allocation in what it says;
-what it may have now is put into the assignment that it gets, as what to begin and what to stop. So
-a worker that must give something up joins twice, and what it keeps never stops.
+As in consumer groups (``classic_members``), JoinGroup is answered at once, a leader does not exist,
+and one JoinGroup is one step towards the target. The worker's metadata has its current allocation;
+the response has the difference to the new one, as items to start and to stop. So a worker that must
+give something up joins twice, and what it keeps is never stopped.
 
-Who may come in: workers of which a member of the new protocol can read what they say.
+Only workers whose metadata a member of the new protocol can read are admitted.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What a worker that computes is given, and what its result must be like.
+"""The input of a worker that computes the target, and the checks of its result.
 
-It is given every worker, those that are away included, with its metadata and its target, and the
-items that were deferred. Its result names every item once: for a worker, or deferred, that is, kept
-for a worker that may return. Items that it does not name run nowhere; the coordinator does not know
-which connectors exist, so it cannot miss any.
+The input has every worker, including those that are away, with its metadata and its target, and the
+deferred items. The result names every item once: for a worker, or deferred, which means kept for a
+worker that may return. Items that it does not name do not run; the coordinator does not know which
+connectors exist, so it cannot notice that any are missing.
 """
 
 from __future__ import annotations

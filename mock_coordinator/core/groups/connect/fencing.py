@@ -1,4 +1,4 @@
-"""Workers that go, by their own wish or because their time is up."""
+"""Removal of workers that leave, or whose time is up."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """ConnectGroupHeartbeat: a worker joins, stays, acknowledges or leaves.
 
-The steps are those of a consumer heartbeat (``groups.heartbeat``), without topics to look at and
-without a target to compute here. Three things are a Connect group's own. A reason is an event: a
-heartbeat that brings one moves the group epoch, even when the last one brought the same, and the
-reason stays on record until a target has been computed that knew of it. A worker that offers no
-assignor in common with the others is refused, because no other could compute. And an assignment is
-repeated until the worker reports that it has it.
+The steps are those of a consumer heartbeat (``groups.consumer.heartbeat``), without topics and
+without a target to compute here. Three things are particular to Connect groups. A reason is an
+event: a heartbeat that has one raises the group epoch, even if the previous one had the same, and
+the reason is kept until a target has been computed that took it into account. A worker that offers
+no assignor in common with the others is refused, because no other could compute. And an assignment
+is repeated until the worker reports that it has it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One request of a worker, of either protocol, on its way through the steps."""
+"""One request of a worker, of either protocol, during its decision."""
 
 from __future__ import annotations
 

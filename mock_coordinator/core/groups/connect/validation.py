@@ -1,4 +1,4 @@
-"""The first look at a ConnectGroupHeartbeat: is it a request that makes sense at all?"""
+"""Validation of a ConnectGroupHeartbeat, before its group is looked up."""
 
 from __future__ import annotations
 

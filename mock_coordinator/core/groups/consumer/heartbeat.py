@@ -3,15 +3,15 @@
 Theory of operation
 ===================
 
-A heartbeat goes through fixed steps: is it well formed, does it leave, which group, is the group
-full, which member, is the member's epoch right, what did it change, does that move the group epoch,
-is there a new target to compute, and how far can this member go towards its target. Each step may
-refuse; nothing has happened then. What gets through is a list of records in the order in which a
-broker writes them, timers to move, and the answer.
+A heartbeat goes through fixed steps: is it valid, does it leave, which group, is the group full,
+which member, is the member's epoch right, what did it change, does that raise the group epoch, is
+there a new target to compute, and how far can this member move towards its target. Each step may
+refuse; nothing has happened then. The result is a list of records in the order in which a broker
+writes them, timers to move, and the response.
 
-Two things are worth remembering. A heartbeat moves only its own member: others learn of a new
-target at their own next heartbeat. And a heartbeat that says nothing new must cost nothing that
-grows with the group.
+Two rules are important. A heartbeat moves only its own member: others learn of a new target in
+their own next heartbeat. And the cost of a heartbeat that changes nothing must not grow with the
+group.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Members that go: for good (-1), for a while (-2), or because their time is up.
+"""Members that leave: permanently (-1), temporarily (-2), or because their time is up.
 
-Removing members takes their records away and moves the group epoch; the target of the others is
-computed by the next heartbeat of any other. A static member that leaves for a while stays in the
-group and in its target; only its epoch says that it is away, and its session goes on counting down.
+Removing members deletes their records and raises the group epoch; the next heartbeat of any other
+member computes the new target. A static member that leaves temporarily stays in the group and in
+its target; only its epoch says that it is away, and its session continues to run out.
 """
 
 from __future__ import annotations

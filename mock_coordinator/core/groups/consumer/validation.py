@@ -1,6 +1,6 @@
-"""The first look at a heartbeat: is it a request that makes sense at all?
+"""Validation of a heartbeat, before its group is looked up.
 
-The rules and their order are those of Kafka's group coordinator; the first one broken decides.
+The rules and their order are those of Kafka's group coordinator; the first violation decides.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who a member is, and what follows when it says something new."""
+"""The identity of members, and the consequences of their requests."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Who is sending this heartbeat: a new member, a known one, or a stand-in for a static one.
+"""The sender of a heartbeat: a new member, a known one, or one that replaces a static member.
 
-And whether it is up to date. A member that is behind is fenced: told to give everything up and
-rejoin (FENCED_MEMBER_EPOCH); the group keeps it until it leaves, rejoins or its session ends. The
-one tolerance: a member may repeat its previous epoch while it shows that it owns nothing it should
-not, because the answer that moved it forward may have been lost (KIP-848).
+A member with a wrong epoch is fenced (FENCED_MEMBER_EPOCH): it must give everything up and rejoin;
+the group keeps it until it leaves, rejoins or its session ends. There is one exception: a member
+may repeat its previous epoch as long as it owns nothing that it should not, because the response
+that raised its epoch may have been lost (KIP-848).
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""What follows when a member says something new: epoch, target, and its own next step.
+"""The consequences of a member's request: group epoch, target, and the member's next step.
 
 Theory of operation
 ===================
 
-A consumer heartbeat and a JoinGroup of a classic member (KIP-848, migration) say the same things in
-different words. Once the group is known, and the member as it was and as it will be, the steps are
-the same for both: note the changed subscription, start resolving regexes, move the group epoch when
-an input of the target changed, compute the target when it is due, and take the member one step
-towards it. Each step adds its records, in the order in which a broker writes them.
+A consumer heartbeat and a JoinGroup of a classic member (KIP-848, migration) carry the same
+information. Once the group and the member's old and new state are known, the steps are the same for
+both: record the changed subscription, start resolving regexes, raise the group epoch if an input of
+the target changed, compute the target if it is due, and move the member one step towards it. Each
+step adds its records, in the order in which a broker writes them.
 
 Nothing is applied here; the handler turns ``records`` and ``timers`` into a ``Decision``.
 """

@@ -1,4 +1,4 @@
-"""Classic members in consumer groups, and groups that change their type while they work."""
+"""Classic members in consumer groups, and online changes of a group's type."""
 
 from __future__ import annotations
 

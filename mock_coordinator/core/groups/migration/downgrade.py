@@ -1,16 +1,17 @@
-"""A consumer group becomes a classic group when its last consumer member goes (KIP-848, migration).
+"""A consumer group becomes a classic group when its last consumer member leaves (KIP-848,
+migration).
 
 Theory of operation
 ===================
 
-The condition is that a member is left, that all who are left use the classic protocol, that the
-policy allows it and that a classic group may be as large as that. The consumer group's records are
-deleted, member by member, and one ``GroupMetadata`` record takes their place: its generation is the
+The condition: at least one member remains, all remaining members use the classic protocol, the
+policy allows it, and a classic group may have that many members. The consumer group's records are
+deleted, member by member, and one ``GroupMetadata`` record replaces them: its generation is the
 group epoch, its assignments are the *targets*, which members may not have reached. So the group
-begins a rebalance at once; until it is over the members hear of it by their next Heartbeat.
+begins a rebalance at once; until it is over the members learn of it in their next Heartbeat.
 
-One case needs none: a static member comes back with the classic protocol in place of the last
-consumer member, and wants what was wanted before. Then the group is Stable as it is.
+One case needs no rebalance: a static member returns with the classic protocol in place of the last
+consumer member, with the same subscription. Then the group is Stable at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Partitions by topic id, as groups have them, and by topic name, as ConsumerProtocol says them.
+"""Partitions by topic id, as groups have them, and by topic name, as ConsumerProtocol has them.
 
 A topic that does not exist (any more) is left out in either direction.
 """

@@ -1,6 +1,6 @@
-"""``group.consumer.migration.policy``: in which direction groups may change their type online.
+"""``group.consumer.migration.policy``: the directions in which groups may change their type online.
 
-KIP-848, "Upgrade to the New Protocol". Empty groups change whatever the policy says.
+KIP-848, "Upgrade to the New Protocol". Empty groups change independently of the policy.
 """
 
 from __future__ import annotations

@@ -1,19 +1,20 @@
-"""A classic group becomes a consumer group when a consumer heartbeat wants in (KIP-848, migration).
+"""A classic group becomes a consumer group when a consumer heartbeat joins it (KIP-848, migration).
 
 Theory of operation
 ===================
 
-The generation becomes the group epoch, and every member a classic member of the consumer group, at
-that epoch and with the assignment of that generation, which is its target, too. A member that
-waited for the classic group to go on gets REBALANCE_IN_PROGRESS, joins again and finds itself in
-the new one. The heartbeat that began it is then decided as if the group had always been like this.
+The generation becomes the group epoch, and every member becomes a classic member of the consumer
+group at that epoch; its assignment in that generation is both its current assignment and its
+target. A member whose request waits in the classic group gets REBALANCE_IN_PROGRESS, joins again
+and is then in the new group. The heartbeat that caused the upgrade is then decided as if the group
+had always been a consumer group.
 
-That takes a group which exists only while the heartbeat is decided; what makes it so are its
-records, as always. The requests that waited are answered even when the conversion fails later on,
-or the heartbeat is refused: Kafka does so, and the group goes on as a classic group then.
+For that the group is created while the heartbeat is decided; only its records make it permanent.
+The waiting requests are answered even if the conversion fails later, or the heartbeat is refused:
+Kafka does so, and the group then continues as a classic group.
 
-A group that has never completed a generation cannot be converted, and its heartbeat gets -1. That
-looks like a bug of Kafka's (4.0 to 4.4), and a client should know it.
+A group that has never completed a generation cannot be converted, and the heartbeat gets -1. That
+looks like a bug of Kafka's (4.0 to 4.4), and clients should expect it.
 """
 
 from __future__ import annotations

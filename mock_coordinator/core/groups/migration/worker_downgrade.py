@@ -1,9 +1,9 @@
-"""A Connect group becomes a classic group when its last worker of the new protocol goes (the
+"""A Connect group becomes a classic group when its last worker of the new protocol leaves (the
 Connect proposal, "Migration To the New Protocol").
 
 As for consumer groups (``downgrade``): the generation is the group epoch, and a rebalance begins at
-once. Its leader computes from what the workers report that they run, so they go on running it; what
-the worker had that has gone is handed out by that round.
+once. Its leader computes from the items that the workers report, so these continue to run; the
+items of the worker that left are reassigned in that rebalance.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""A classic group of workers becomes a Connect group when a worker of the new protocol wants in
+"""A classic group of workers becomes a Connect group when a worker of the new protocol joins it
 (the Connect proposal, "Migration To the New Protocol").
 
 Theory of operation
 ===================
 
-As for consumer groups (``upgrade``): the generation becomes the group epoch, every worker a classic
-member at that epoch, and what it runs is its assignment and its target. Whoever waited for the
-classic group to go on gets REBALANCE_IN_PROGRESS, and joins again.
+As for consumer groups (``upgrade``): the generation becomes the group epoch, every worker becomes a
+classic member at that epoch, and the items that it runs are its assignment and its target. Requests
+that wait in the classic group get REBALANCE_IN_PROGRESS, and their workers join again.
 
-What a worker runs is nowhere written down as a whole. It said what it had when it joined, and was
-told what to begin and what to stop; both are in the record of the generation. What it was told to
-stop counts as being given up until it joins without it, so that nobody else is given it before.
+No record has all items that a worker runs. The worker reported its items when it joined, and then
+got items to start and to stop; both are in the record of the generation. Items that it must stop
+are being revoked until it joins without them, so that no other worker gets them before.
 
-Unlike an upgrade of Kafka's this is all or nothing: when the heartbeat that wants it is refused,
+Unlike an upgrade in Kafka this is all or nothing: if the heartbeat that causes it is refused,
 nothing has happened.
 """
 

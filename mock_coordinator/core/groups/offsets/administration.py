@@ -1,7 +1,8 @@
-"""Taking offsets and groups away: OffsetDelete, DeleteGroups, retention, deleted topics.
+"""Deletion of offsets and groups: OffsetDelete, DeleteGroups (APIs 47 and 42), retention, deleted
+topics.
 
-(APIs 47 and 42.) Each is a list of tombstones in Kafka's order. An empty group without offsets has
-nothing to say and is removed by the next cleanup.
+Each is a list of tombstones in Kafka's order. An empty group without offsets is removed by the next
+cleanup.
 """
 
 from __future__ import annotations

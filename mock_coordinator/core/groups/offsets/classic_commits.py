@@ -1,9 +1,9 @@
-"""What a classic group allows with its offsets: who commits, what is kept, what expires.
+"""Offsets of a classic group: which commits are accepted, and when offsets expire.
 
-A commit names a member and its generation, or no member; without a member only an empty group takes
-it. Offsets of a group that was left by its members expire together, counted from when the last one
-left (KIP-211); those of a simple group, and of topics that a Stable group of consumers no longer
-wants, each from its commit.
+A commit names a member and its generation, or no member; without a member only an empty group
+accepts it. Offsets of a group without members expire together, counted from when the last member
+left (KIP-211). Those of a simple group, and of topics that a Stable group of consumers no longer
+subscribes to, expire individually, counted from their commit.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""OffsetCommit and OffsetFetch (APIs 8 and 9): who may, for which partitions, and what is stored.
+"""OffsetCommit (API 8): from which members, for which partitions, and which records result.
 
 Two layers decide, as in Kafka. The broker's API layer answers for topics and partitions that do not
-exist (UNKNOWN_TOPIC_OR_PARTITION, or UNKNOWN_TOPIC_ID for a topic id) and does not bother the
-coordinator with them. The coordinator
-validates the member once for the whole request: an error there is the answer for every partition.
-It does not ask whether the partition is the member's: the current epoch is all it takes. From 4.3
-on an older epoch is enough for partitions that were the member's at that epoch already (KIP-1251).
+exist (UNKNOWN_TOPIC_OR_PARTITION, or UNKNOWN_TOPIC_ID for a topic id), and removes them from the
+request. The coordinator validates the member once for the whole request: an error there applies to
+every partition. It does not check whether the partition is assigned to the member: the current
+epoch is enough. From 4.3 on an older epoch is enough for partitions that the member had at that
+epoch already (KIP-1251).
 
-A commit without a member is always welcome in a group without members, and makes a *simple* group
-where there is none.
+A commit without a member is always accepted in a group without members, and creates a *simple*
+group if there is none.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""OffsetFetch (API 9): committed positions of one group, or of several from version 8 on.
+"""OffsetFetch (API 9): committed offsets of one group, or of several from version 8 on.
 
-Fetching is lenient where committing is strict: a group that does not exist simply has no offsets,
-and a fetch without a member is always served. A fetch *with* a member must carry its current epoch.
+Fetching is lenient where committing is strict: a group that does not exist has no offsets, and a
+fetch without a member is always served. A fetch *with* a member must have its current epoch.
 """
 
 from __future__ import annotations

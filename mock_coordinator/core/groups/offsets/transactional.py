@@ -1,11 +1,11 @@
-"""TxnOffsetCommit (API 28, KIP-447): offsets that count when a producer's transaction is committed.
+"""TxnOffsetCommit (API 28, KIP-447): offsets that take effect when a transaction is committed.
 
-The producer, not the consumer, sends them, with the consumer's member id and epoch (or generation)
-if it knows them. The rules are those of OffsetCommit with two differences: a producer that names no
-member is always let through, because older producers cannot, and refusals are in the words of the
-classic protocol before version 6 (KIP-1319).
+The producer sends them, not the consumer, with the consumer's member id and epoch (or generation)
+if it knows them. The rules are those of OffsetCommit with two differences: a request without a
+member is always accepted, because older producers do not name one, and before version 6 errors are
+those of the classic protocol (KIP-1319).
 
-That the transaction exists was verified before this is called.
+The transaction was verified before this is called.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The records of ``__consumer_offsets`` as bytes, equal to those of a broker of each release."""
+"""The records of ``__consumer_offsets`` as bytes, equal to those of brokers of each release."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""State records to bytes and back.
+"""Converts state records to bytes and back.
 
 Theory of operation
 ===================
 
 ``encode_record`` and ``decode_record`` are inverse for every record that a coordinator of the
 profile can write. What a release does not store is filled in as that release would: brokers before
-4.3 store no assignment epochs, and a partition's is then the member's own epoch.
+4.3 store no assignment epochs; a partition's epoch is then that of the member.
 
-A key type that this module does not know is another component's record (share and streams groups
-live in the same log) and is skipped, as a broker does that was downgraded. Everything else that
-cannot be read is an error: a coordinator must not start from half of its records.
+An unknown key type belongs to another component (share and streams groups use the same log) and is
+skipped, as by a broker that was downgraded. Everything else that cannot be read is an error: a
+coordinator must not start from a part of its records.
 """
 
 from __future__ import annotations

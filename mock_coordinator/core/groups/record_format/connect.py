@@ -1,9 +1,9 @@
-"""The records of Connect groups as bytes. DRAFT: no Kafka writes them, and their key types are far
-above Kafka's (10480 and the type of their counterpart for consumer groups).
+"""The records of Connect groups as bytes. DRAFT: no Kafka release writes them, and their key types
+are far above Kafka's (10480 plus the type of the corresponding record of consumer groups).
 
-Items have the shape that they have in messages: a connector, a generation, whether the connector
-itself is meant, and tasks. Only a current assignment, which says at which epoch each item was
-given, has a row for each resource instead.
+Items have the same form as in messages: a connector, a generation, whether the connector itself is
+included, and tasks. Only a current assignment, which has an epoch per item, has one row per
+resource instead.
 """
 
 from __future__ import annotations

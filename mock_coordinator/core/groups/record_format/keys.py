@@ -1,4 +1,4 @@
-"""The keys of ``__consumer_offsets``, field by field, as Kafka's record definitions have them.
+"""The keys of ``__consumer_offsets``, field by field, as in Kafka's record definitions.
 
 A key is two bytes of type and then these fields; the types are Kafka's key types.
 """

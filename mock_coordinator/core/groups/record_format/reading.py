@@ -1,4 +1,4 @@
-"""From the fields of a key and a value to the state record, whichever release wrote them."""
+"""Converts the fields of a key and a value, written by any release, to a state record."""
 
 from __future__ import annotations
 

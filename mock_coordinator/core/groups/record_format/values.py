@@ -1,11 +1,12 @@
-"""The values of ``__consumer_offsets``, field by field, as Kafka's record definitions have them.
+"""The values of ``__consumer_offsets``, field by field, as in Kafka's record definitions.
 
 A value is two bytes of version and then these fields. Later releases only add tagged fields
-(KIP-915), so one class serves all of them and what a release does not know stays at its default:
-``metadata_hash`` before 4.1, ``assignment_timestamp`` and ``assignment_epochs`` before 4.3.
+(KIP-915), so one class serves all releases, and a field that a release does not have keeps its
+default: ``metadata_hash`` before 4.1, ``assignment_timestamp`` and ``assignment_epochs`` before
+4.3.
 
-Tags from 10480 are ours, not Kafka's: they carry what client-side assignors add. A broker or tool
-that reads them skips them; unset, they cost no byte.
+Tags from 10480 are ours, not Kafka's: they have the fields of client-side assignors. Other readers
+skip them; unset, they take no space.
 """
 
 from __future__ import annotations

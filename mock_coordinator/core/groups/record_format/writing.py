@@ -1,8 +1,8 @@
-"""From a state record to the fields of its key and value, for one release each.
+"""Converts a state record to the fields of its key and value, for a given release.
 
-Each function returns the key, the version that the value is written in, and the value (``None`` for
-a tombstone). The versions are those that brokers were seen to write: a value moves to a new one
-only when an older broker could not misread it (KIP-915).
+Each function returns the key, the version of the value, and the value (``None`` for a tombstone).
+The versions are those observed on brokers: a value moves to a new version only if an older broker
+could not misread it (KIP-915).
 """
 
 from __future__ import annotations

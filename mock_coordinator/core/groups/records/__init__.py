@@ -1,4 +1,4 @@
-"""What is written about groups: records, and the values in them."""
+"""The records of groups, and the values in them."""
 
 from __future__ import annotations
 

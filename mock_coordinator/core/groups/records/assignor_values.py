@@ -1,4 +1,4 @@
-"""What members and targets carry when a member computes the assignment: two plain values."""
+"""Metadata of members and targets for assignments computed by a member."""
 
 from __future__ import annotations
 

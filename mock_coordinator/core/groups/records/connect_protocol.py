@@ -1,12 +1,12 @@
-"""What workers put into the opaque bytes of the classic protocol, as a Connect group has it.
+"""The opaque bytes of the classic protocol in groups of Connect workers.
 
-Where consumers embed a ``UserData`` that only their assignor can read, the bytes of workers are
-known: versions 0 to 2 of one encoding (``kip848_client.core.connect``), the same that workers of
-the new protocol use. So the coordinator translates, and nothing is said in version -1.
+Consumers embed ``UserData`` that only their assignor can read. The bytes of workers have a known
+encoding with versions 0 to 2 (``kip848_client.core.connect``), which workers of the new protocol
+use as well. So the coordinator translates, and nothing is sent in version -1.
 
-Two things are different in classic rounds. A worker is not told what it has but what to begin and
-to stop, beside what it said that it has. And nobody knows of generations of tasks: those that a
-group brings along have ``BROUGHT`` for one, until a target says which they are.
+Classic rounds differ in two ways. A worker does not get its whole assignment but the items to start
+and to stop, in addition to those that it reported. And tasks have no generations: those that a
+group brings along have the generation ``BROUGHT``, until a target sets the real one.
 """
 
 from __future__ import annotations

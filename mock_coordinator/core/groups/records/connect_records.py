@@ -1,9 +1,9 @@
-"""The records of Connect groups: those of consumer groups under keys of their own, without topics.
+"""The records of Connect groups: those of consumer groups under different keys, without topics.
 
-No Kafka writes them, and one that reads them skips keys that it does not know. What they have
-beyond their counterparts survives a fail-over because a Connect group needs it to: which worker
-computed last (it holds the delay of the next computation), which items wait for a worker to return,
-who is the eldest, and whether a reason to compute has been served.
+No Kafka release writes them; brokers skip keys that they do not know. Their additional fields
+survive a fail-over because a Connect group needs them: which worker computed last (it has the delay
+of the next computation), which items wait for a worker to return, which worker is the eldest, and
+whether a reason to compute has been dealt with.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""What consumers put into the opaque bytes of the classic protocol (ConsumerProtocol 0 to 3).
+"""The opaque bytes of the classic protocol in groups of consumers (ConsumerProtocol 0 to 3).
 
-Subscriptions travel in JoinGroup, assignments in SyncGroup. The coordinator of a classic group
-reads no more than the topics, and reads them as version 0, which every later version begins with.
-Members of a consumer group that still speak the classic protocol are read and answered whole
-(KIP-848, "Upgrade to the New Protocol").
+Subscriptions are sent in JoinGroup, assignments in SyncGroup. The coordinator of a classic group
+reads only the topics, and as version 0, which every later version begins with. For members of a
+consumer group that still use the classic protocol everything is read and written (KIP-848, "Upgrade
+to the New Protocol").
 
-Both begin with a version number. Version 1 brought the owned partitions (KIP-429), version 2 the
-generation they are from (KIP-792), version 3 the rack (KIP-881).
+Both begin with a version number. Version 1 added the owned partitions (KIP-429), version 2 the
+generation that they are from (KIP-792), version 3 the rack (KIP-881).
 """
 
 from __future__ import annotations

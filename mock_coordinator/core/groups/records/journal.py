@@ -1,10 +1,9 @@
-"""Where the records of a group coordinator go: each decision is appended as one batch, or not at
-all.
+"""Journals of group coordinators: each decision is appended as one batch, or not at all.
 
-A coordinator writes through a ``Journal`` and never reads it back while it runs; a coordinator that
-takes over is built from what the journal holds (``GroupCoordinator.replay``). In a broker the
-journal is the log of a partition of ``__consumer_offsets`` (``core.state.offsets_log``).
-A coordinator by itself has a ``MemoryJournal``, which keeps every record.
+A coordinator writes to a ``Journal`` and does not read it while it runs; after a fail-over a new
+coordinator is built from the journal (``GroupCoordinator.replay``). In a broker the journal is the
+log of a partition of ``__consumer_offsets`` (``core.state.offsets_log``). A coordinator by itself
+has a ``MemoryJournal``, which keeps every record.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The states of a member while its current assignment moves to its target (KIP-848)."""
+"""The states of a member while its current assignment approaches its target (KIP-848)."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""What happened, as data: the only way in which the state of a group changes.
+"""State changes as records: the only way in which the state of a group changes.
 
-A handler decides, the decision is a list of these records, and applying them one by one is the
-change. A broker that crashed is rebuilt by applying its records again; so is one that takes over.
+A handler returns a list of these records, and applying them one by one is the change. A broker that
+crashed is rebuilt by applying its records again; so is a coordinator after a fail-over.
 
 The types mirror the records of Kafka's ``__consumer_offsets`` topic, key for key and in the order
 in which a broker writes them. Every record has a ``key``; ``value=None`` is a tombstone. Keeping
-only the last record of every key (log compaction) must not change what replaying gives, with one
+only the last record of every key (log compaction) must not change the result of a replay, with one
 exception that Kafka has too: a simple group (one that exists only because of a committed offset
 without a member) is gone from a compacted log once its last offset was deleted.
 
-What is not in a record is lost in a crash: timers, the metadata refresh deadline, a regex
-resolution in flight.
+State that no record has is lost in a crash: timers, the metadata refresh deadline, a pending regex
+resolution.
 """
 
 from __future__ import annotations

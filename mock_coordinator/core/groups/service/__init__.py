@@ -1,4 +1,4 @@
-"""The coordinator of groups: requests in, answers and records out."""
+"""The group coordinator: requests in, responses and records out."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup, for whatever group they are sent to.
+"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup, for groups of all types.
 
-Groups of all types share one name space. A classic group's requests are decided by its own
-functions; a consumer or Connect group that still has members serves members of the classic protocol
-as well (KIP-848, "Upgrade to the New Protocol"); without members it is replaced by a classic group.
+Groups of all types share one name space. Requests for a classic group are decided by its own
+functions. A consumer or Connect group with members also serves members of the classic protocol
+(KIP-848, "Upgrade to the New Protocol"); without members it is replaced by a classic group.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""ConnectGroupDescribe (draft API 10485): Connect groups as administrators see them.
+"""ConnectGroupDescribe (draft API 10485): descriptions of Connect groups for administrators.
 
-The metadata of workers and assignors is returned as bytes. Its content (URLs, delays) is for the
-workers and the administrator to parse.
+The metadata of workers and assignors is returned as bytes. Their content (URLs, delays) is for the
+workers and the administrator to decode.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
-"""The group coordinator: requests and the time in, answers and records out.
+"""The group coordinator: requests and the time in, responses and records out.
 
 Theory of operation
 ===================
 
-``handle`` looks up the decision for a request, which reads the state and returns records, timers
-and an answer; then, and only then, the records are written to the journal and applied. They are all
-that is needed to rebuild the groups: ``GroupCoordinator.replay`` is what a broker does that takes
-over the group's partition of ``__consumer_offsets``.
+``handle`` looks up the decision function for a request, which reads the state and returns records,
+timers and a response. Only then are the records written to the journal and applied. They are enough
+to rebuild the groups: a broker that takes over the group's partition of ``__consumer_offsets``
+calls ``GroupCoordinator.replay``.
 
-What happens without a request happens in ``run_due``: sessions and rebalance timeouts that are
-over, the resolution of regexes (asked for by a heartbeat, never done inside it), and the removal of
-expired offsets and forgotten groups. The driver calls it when ``deadline_ms`` has come.
+``run_due`` does what happens without a request: it ends sessions and rebalance timeouts, resolves
+regexes (requested by a heartbeat, never done inside it), and removes expired offsets and dead
+groups. The driver calls it at ``deadline_ms``.
 
-Groups of the classic protocol live here, too (``classic``). What their members wait for in memory
-is put in place last, after the records.
+Groups of the classic protocol are here, too (``classic``). The in-memory state of their waiting
+members is set last, after the records.
 """
 
 from __future__ import annotations

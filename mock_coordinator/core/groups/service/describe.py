@@ -1,7 +1,7 @@
-"""ConsumerGroupDescribe (API 69) and DescribeGroups (API 15): groups as administrators see them.
+"""ConsumerGroupDescribe (API 69) and DescribeGroups (API 15): descriptions for administrators.
 
-DescribeGroups is for classic groups. A consumer group, and one that does not exist, is Dead to it:
-without an error up to version 5, with GROUP_ID_NOT_FOUND from version 6 on (KIP-1043).
+DescribeGroups is for classic groups. A consumer group, or one that does not exist, is reported as
+Dead: without an error up to version 5, with GROUP_ID_NOT_FOUND from version 6 on (KIP-1043).
 """
 
 from __future__ import annotations

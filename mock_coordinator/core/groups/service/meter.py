@@ -1,7 +1,7 @@
-"""The metrics of group coordinators, by the names that KIP-848 and Kafka give them.
+"""The metrics of group coordinators, with the names of KIP-848 and of Kafka.
 
-What happened is counted as records are written and partitions loaded; what there is is looked at
-when somebody asks. All coordinators of a cluster are counted together.
+Events are counted as records are written and partitions loaded; gauges are computed when they are
+read. All coordinators of a cluster are counted together.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""What a broker answers that does not coordinate a group, or has not loaded it yet.
+"""Responses of a broker that does not coordinate a group, or has not loaded it yet.
 
 Theory of operation
 ===================
 
-Kafka looks at a request's own sense (ids, names, authorization) before it looks for the group's
-coordinator, so nonsense is refused as everywhere, and only then comes NOT_COORDINATOR or
-COORDINATOR_LOAD_IN_PROGRESS. Here the request is played to a coordinator of no groups first:
-of what that says, refusals which do not depend on any group stand, and everything else is replaced.
-Seen on a cluster of three brokers of Kafka 4.4.0.
+Kafka validates a request itself (ids, names, authorization) before it looks for the group's
+coordinator. So an invalid request gets the same error everywhere, and only a valid one gets
+NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS. Here the request is first given to a coordinator
+without groups: errors in its response that do not depend on any group are kept, and everything else
+is replaced. Observed on a cluster of three brokers of Kafka 4.4.0.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
-"""All group coordinators of a cluster: one for each partition of ``__consumer_offsets``.
+"""All group coordinators of a cluster: one per partition of ``__consumer_offsets``.
 
 Theory of operation
 ===================
 
-A group belongs to a partition of ``__consumer_offsets``, by the hash of its id, and the node that
-leads that partition coordinates it. ``GroupShards`` has the interface of one ``GroupCoordinator``
-and sends each request to the coordinator of its group; requests that name several groups are cut
-and their answers merged (``splitting``). A coordinator is made when a partition is first asked for.
+A group belongs to a partition of ``__consumer_offsets``, by the hash of its id, and the leader of
+that partition coordinates it. ``GroupShards`` has the interface of one ``GroupCoordinator`` and
+passes each request to the coordinator of its group; requests that name several groups are split and
+their responses merged (``splitting``). A coordinator is created when its partition is first used.
 
-A request says which node it reached. At a node that does not lead the group's partition it is
-refused with NOT_COORDINATOR. When the leader of a partition changes, its coordinator is unloaded:
-requests that wait get NOT_COORDINATOR, timers end, and only the journal stays. The new leader loads
-for ``load_ms``, during which it refuses with COORDINATOR_LOAD_IN_PROGRESS, and then goes on from a
-replay of the journal: every session begins anew. A request whose ``node_id`` is ``None`` comes from
-the broker's own user interface and reaches the coordinator, wherever it is.
+A request has the id of the node that it reached. At a node that does not lead the group's partition
+it is refused with NOT_COORDINATOR. When the leader of a partition changes, its coordinator is
+unloaded: waiting requests get NOT_COORDINATOR, timers end, and only the journal stays. The new
+leader loads for ``load_ms``, during which it refuses with COORDINATOR_LOAD_IN_PROGRESS, and then
+replays the journal: every session starts over. A request whose ``node_id`` is ``None`` comes from
+the broker's own Python interface and reaches the coordinator on any node.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Requests that name several groups: cut by coordinator, and their answers put together again.
+"""Requests that name several groups: split by coordinator, and their responses merged.
 
-Every other request about groups has one group, and one coordinator answers it. The order of what
-comes out is Kafka's: the groups of one coordinator stay together, and the coordinators come as a
-Java ``HashMap`` of ``TopicPartition`` gives them; groups that no coordinator is asked for come
-first. OffsetFetch keeps the order of its request.
+All other requests about groups have a single group, and one coordinator answers them. The order of
+the result is Kafka's: the groups of one coordinator stay together, and the coordinators come in the
+order of a Java ``HashMap`` of ``TopicPartition``; groups that need no coordinator come first.
+OffsetFetch keeps the order of its request.
 """
 
 from __future__ import annotations

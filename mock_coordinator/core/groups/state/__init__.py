@@ -1,4 +1,4 @@
-"""Groups and their members as they are between two requests, and what decisions look at."""
+"""The state of groups and members between two requests."""
 
 from __future__ import annotations
 

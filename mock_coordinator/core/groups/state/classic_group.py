@@ -1,18 +1,18 @@
-"""A classic group: what is stored of it, and what is going on in it.
+"""A classic group: its stored state, and its state in memory.
 
 Theory of operation
 ===================
 
-A classic group is written down only when a generation is complete (and when the group comes into
-being): one ``GroupMetadata`` record has all of it. Everything between two generations, who joined
-so far, who waits for an answer, whose assignment is missing, lives in memory and dies with the
-broker. So a ``ClassicGroup`` has two halves. ``stored`` is what the last record said; only records
-change it. ``live`` is the group at work, in a value of its own (``LiveGroup``), and the one place
-for state that no record carries.
+A classic group is stored only when a generation is complete (and when the group is created): one
+``GroupMetadata`` record has all of it. Everything between two generations is in memory and lost in
+a crash: members that have joined so far, requests that wait, missing assignments. So a
+``ClassicGroup`` has two halves. ``stored`` is what the last record has; only records change it.
+``live`` is the group at work, in a separate value (``LiveGroup``), and the only place for state
+that no record has.
 
-Applying a record makes both: the live half is then what a broker has that just loaded the group.
-A coordinator that is at work lays its own live half over it (``GroupCoordinator`` does so, once a
-decision's records are applied). Timers are kept with all others in ``Timers``.
+Applying a record sets both: the live half is then that of a broker that has just loaded the group.
+A running coordinator replaces it by its own live half (in ``GroupCoordinator``, after a decision's
+records are applied). Timers are kept with all others in ``Timers``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a request comes from the member of a classic group that it names."""
+"""Checks that a request comes from the member of a classic group that it names."""
 
 from __future__ import annotations
 

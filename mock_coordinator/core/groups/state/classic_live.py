@@ -1,12 +1,11 @@
-"""The half of a classic group that is only in memory: its members between and in generations.
+"""The in-memory half of a classic group: its members between and in generations.
 
-Deciding works on a ``copy``; the coordinator puts it in the group's place when the decision is
-made, so a request that fails half-way leaves nothing behind. Members are values: changing one is
-replacing it.
+Decisions work on a ``copy``; the coordinator replaces the group's live half by it when the decision
+is complete, so a request that fails half-way leaves no trace. Members are immutable values.
 
-``awaiting_join`` and ``awaiting_sync`` are the requests of members that are not answered yet. A
-member whose connection was lost keeps waiting: the coordinator cannot know, and a rebalance counts
-it as joined until its session ends (KIP-62, and Kafka's own).
+``awaiting_join`` and ``awaiting_sync`` are the members' unanswered requests. A member whose
+connection was lost continues to wait: the coordinator cannot know, and a rebalance counts it as
+joined until its session ends (KIP-62, and as in Kafka).
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 """One Connect group: a reconciled group of workers.
 
-The rule about generations lives here. When the tasks of a connector are configured anew, the new
-ones must not start anywhere before the old ones have stopped everywhere: a task of a generation is
-not given to a worker while another has one of an older generation of the same connector. Nor is it
-while another has one of a newer generation, should a target go back to an older one or mix them:
-which of two generations started first makes no difference to those who find them side by side, and
-a worker that missed the answer with the newer task would be given it again beside the older one. So
-all workers with tasks of a connector have those of one generation. The connector itself has no part
-in this.
+The rule about generations is here. When the tasks of a connector are reconfigured, the new ones
+must not start anywhere before the old ones have stopped everywhere. So a task of a generation is
+not given to a worker while another worker has one of an older generation of the same connector. The
+same holds for a newer generation, in case a target returns to an older one or mixes them: two
+generations must not run side by side in either order, and a worker that missed the response with
+the newer task would get it again beside the older one. So all workers with tasks of a connector
+have tasks of one generation. The connector itself is not affected.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""One consumer group: what its records say, and what follows from them.
+"""One consumer group: the content of its records, and what is derived from it.
 
 Theory of operation
 ===================
 
-To what all reconciled groups have it adds topics: what members subscribe to, by name and by regex,
-which server-side assignor they ask for, and what those need who speak the classic protocol. The
-fields are of the same three kinds. *Primary* state is what records carry: resolved regexes, the
-hash of the topics. *Derived* state is kept in step by the ``apply_*`` methods, which are the only
-writers: how many members subscribe to a topic, the votes for an assignor. *Transient* state
-(``metadata_fresh``) is not in the records and is lost when a broker is replaced; losing it costs
-one look at the topics at the next heartbeat.
+It adds topics to what all reconciled groups have: the subscriptions of members, by name and by
+regex, the server-side assignors that they select, and the state of members of the classic protocol.
+There are three kinds of fields. *Primary* state is in records: resolved regexes, the hash of the
+topics. *Derived* state is updated by the ``apply_*`` methods, which are the only writers: the
+number of members subscribed to a topic, the votes for an assignor. *Transient* state
+(``metadata_fresh``) is not in the records and is lost when a broker is replaced, at the cost of
+reading the topics at the next heartbeat.
 
-``order`` and ``vote_order`` mirror Kafka's hash tables, because the order of members decides
+``order`` and ``vote_order`` mirror Kafka's hash tables, because the order of members affects
 targets (see ``kip848_client.core.assignors``). They follow every put that a record causes.
 """
 

@@ -1,4 +1,4 @@
-"""What deciding needs besides the request, and what a decision is."""
+"""What a decision needs besides the request, and what it returns."""
 
 from __future__ import annotations
 

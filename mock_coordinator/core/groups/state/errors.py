@@ -1,4 +1,4 @@
-"""What a coordinator says about a group that is not there, or is of another type."""
+"""Errors for groups that do not exist, or are of another type."""
 
 from __future__ import annotations
 

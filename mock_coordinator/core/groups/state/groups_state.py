@@ -1,8 +1,8 @@
 """All groups and offsets of a coordinator, and the one function that changes them.
 
-``apply`` is total over the record types and never refuses a record that a broker could have
-written, in whatever order compaction left them: a record for a group that does not exist creates
-it, a tombstone for something unknown is ignored (KIP-848, and Kafka's own replay).
+``apply`` accepts every record that a broker could have written, in any order that compaction
+leaves: a record for a group that does not exist creates it, a tombstone for something unknown is
+ignored (KIP-848, and Kafka's own replay).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""One member of a consumer group: what it said and how far it is. Immutable.
+"""One member of a consumer group: what it reported, and its progress. Immutable.
 
 A heartbeat builds a changed copy, compares it with the old one, and each difference becomes a
-record. A heartbeat that brings nothing new must not build anything (``merged`` returns the same
+record. A heartbeat that changes nothing must not build anything (``merged`` returns the same
 object), because 10,000 members send one every few seconds.
 """
 

@@ -1,9 +1,9 @@
-"""Offsets that were committed inside transactions which have not ended yet (KIP-98).
+"""Offsets that were committed in transactions which are still open (KIP-98).
 
-They are kept apart from the committed ones, under their producer, with their place in the log: when
-the transaction is committed they become the committed offsets, except where a newer record of the
-same partition has been written in between, by whomever. Several producers may have something
-pending for one partition; it is unstable until all of them are done.
+They are kept apart from the committed ones, by producer, with their place in the log. When the
+transaction is committed they become committed offsets, except where a newer record of the same
+partition was written in between, by any client. Several producers may have pending offsets of one
+partition; it is unstable until all their transactions have ended.
 """
 
 from __future__ import annotations

@@ -3,16 +3,16 @@
 Theory of operation
 ===================
 
-KIP-848's machine does not care what is assigned. Members have epochs, a target says what each of
-them should have, and none is given what another one still holds. What is assigned is a *resource*,
-an opaque id with numbered parts: a topic and its partitions in a consumer group, a connector and
-its tasks in a Connect group (``connect.items``). This class keeps the members, their targets, and
-who holds which part; subclasses know what members say about themselves and how their records are
-called (``records``).
+KIP-848's state machine is independent of what is assigned. Members have epochs, a target has the
+future assignment of each of them, and none is given what another one still holds. What is assigned
+is a *resource*, an opaque id with numbered parts: a topic and its partitions in a consumer group, a
+connector and its tasks in a Connect group (``connect.items``). This class has the members, their
+targets, and the owner of each part; subclasses have the members' metadata and the types of their
+records (``records``).
 
-The ``apply_*`` methods are the only writers, one for each record type. What they keep beside the
-values of the records is *derived* from them, and makes every question of a heartbeat a dictionary
-look-up, however large the group. ``computing`` is *transient*: no record carries it.
+The ``apply_*`` methods are the only writers, one for each record type. Besides the values of the
+records they keep *derived* state, which answers each question of a heartbeat with a dictionary
+look-up, independent of the group's size. ``computing`` is *transient*: no record has it.
 """
 
 from __future__ import annotations

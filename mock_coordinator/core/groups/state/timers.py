@@ -1,9 +1,9 @@
-"""When something has to happen without a request: a heap of deadlines that are cheap to move.
+"""Deadlines of groups: a heap whose entries are cheap to move.
 
-A session deadline moves with every heartbeat and almost never comes, so moving one must not touch
+A session deadline moves with every heartbeat and almost never fires, so moving one must not touch
 the heap. Each key has at most one *live* heap entry, which may be earlier than the key's true
-deadline; when such an entry comes up, it is put back at the true one. Deadlines of the same
-millisecond come up in the order in which they were last armed.
+deadline; when such an entry comes up, it is pushed again at the true one. Deadlines of the same
+millisecond fire in the order in which they were last set.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Kafka's settings as tables of facts. A setting that a release changed has one line a change."""
+"""Kafka's settings as tables of facts. A setting that a release changed has one row per change."""

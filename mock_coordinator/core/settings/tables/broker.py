@@ -1,7 +1,7 @@
-"""Kafka's broker settings: names, types, defaults and ranges, one a line.
+"""Kafka's broker settings: names, types, defaults and ranges, one per line.
 
-The columns are explained in ``settings.setting``. A table of facts, kept whole so that a mistyped
-name is told from one that Kafka knows and this broker has no use for, and so that DescribeConfigs
+``settings.setting`` explains the columns. The table has all of Kafka's settings, so that a mistyped
+name can be distinguished from a setting without effect in this broker, and so that DescribeConfigs
 answers as a broker does.
 """
 

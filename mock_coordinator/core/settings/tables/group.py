@@ -1,5 +1,5 @@
 """The settings of groups, in the columns of ``settings.setting`` and in the order in which a broker
-looks at their values. The last column is the broker setting that supplies the default."""
+checks their values. The last column is the broker setting that supplies the default."""
 
 from __future__ import annotations
 

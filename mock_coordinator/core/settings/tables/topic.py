@@ -1,7 +1,7 @@
 """The settings of topics, in the columns of ``settings.setting`` and in the order in which a broker
-looks at their values, which decides which fault is answered.
+checks their values, which determines the error.
 
-The last column is the broker setting that supplies the default. ``mock.topic.id`` is the one
+The last column is the broker setting that supplies the default. ``mock.topic.id`` is the only
 setting that Kafka does not have: CreateTopics takes the topic's id from it, and does not store it.
 """
 
