@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Final, Unpack
 
 import anyio
 
 from kip848_client.core.visible import visible
 from kip848_client.errors import BrokerError, ConfigError
-from kip848_client.observe.metrics_page import MetricsServer
+from kip848_client.observe.metrics_page import Family, MetricsServer, as_text
 from mock_coordinator.core.faults import faults_from_json
-from mock_coordinator.metrics import metrics_text
+from mock_coordinator.core.groups import CoordinatorMetric
 from mock_coordinator.mock_cluster import MockCluster
 from mock_coordinator.options import BrokerOptions, CheckedOptions
 from mock_coordinator.storage import DataUnwritable
 
-__all__ = ["serve"]
+__all__ = ["metrics_text", "serve"]
 
 _PORTS: Final = 65_536
+_PREFIX: Final = "kafka_server_group_coordinator_metrics_"
+"""As Prometheus' JMX exporter names Kafka's metrics by default, so that a dashboard for Kafka's
+group coordinator shows this one."""
 
 
 def serve(
@@ -120,3 +124,15 @@ async def _serve(broker: MockCluster, metrics: MetricsServer | None) -> int:
                 break
             tasks.cancel_scope.cancel()
     return 0
+
+
+def metrics_text(metrics: Iterable[CoordinatorMetric]) -> str:
+    """In Prometheus' text format. Metrics of one name must follow each other."""
+    return as_text(_families(metrics))
+
+
+def _families(metrics: Iterable[CoordinatorMetric]) -> Iterator[Family]:
+    for name, same in groupby(metrics, key=lambda metric: metric.name):
+        samples = [(tags, value) for _, tags, value in same]
+        kind = "counter" if name.endswith("-count") and not samples[0][0] else "gauge"
+        yield Family(_PREFIX + name.replace("-", "_"), kind, samples)

@@ -21,7 +21,7 @@ MODULE_LINES_MAX = 900
 FUNCTION_LINES_MAX = 60
 COLUMNS_MAX = 100
 SHORT_LINES = 40
-SHORT_MODULES = 15
+SHORT_MODULES = 11
 """Modules of fewer lines that a single module imports. Lower the number when you fold one."""
 
 OF_USERS = {

@@ -17,13 +17,12 @@ admits everything, and one with a single listener leaves all addresses unchanged
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Final
 
 from kip848_client.core.wire._fields import Message
 from kip848_client.core.wire.messages.fetch import FetchRequest
 from kip848_client.core.wire.messages.produce import ProduceRequest, ProduceResponse
-from mock_coordinator.core.authorization.addresses import readdressed
 from mock_coordinator.core.authorization.requester import (
     ADMITTED,
     Admission,
@@ -128,8 +127,8 @@ def _readdressing(
     finish: Callable[[Any], Any] | None, addresses: Mapping[int, tuple[str, int]]
 ) -> Callable[[Any], Any]:
     if finish is None:
-        return lambda response: readdressed(response, addresses)
-    return lambda response: readdressed(finish(response), addresses)
+        return lambda response: _readdressed(response, addresses)
+    return lambda response: _readdressed(finish(response), addresses)
 
 
 def _refusal(event: RequestReceived, response: Message | None) -> Output:
@@ -137,3 +136,25 @@ def _refusal(event: RequestReceived, response: Message | None) -> Output:
     if response is None or unheard:
         return CloseConnection(event.connection, _UNHEARD)
     return reply_to(event, response)
+
+
+def _readdressed(response: Any, addresses: Mapping[int, tuple[str, int]]) -> Any:
+    """A response in which every node has the address that is given for it."""
+    response = _moved(response, addresses)
+    for name in ("brokers", "coordinators", "node_endpoints"):
+        nodes = getattr(response, name, ())
+        if nodes:
+            moved = tuple(_moved(node, addresses) for node in nodes)
+            response = replace(response, **{name: moved})
+    return response
+
+
+def _moved(node: Any, addresses: Mapping[int, tuple[str, int]]) -> Any:
+    names = [field.name for field in fields(node)]
+    if "host" not in names:
+        return node
+    node_id = node.node_id if "node_id" in names else node.broker_id
+    if node_id not in addresses or not node.port:
+        return node
+    host, port = addresses[node_id]
+    return replace(node, host=host, port=port)

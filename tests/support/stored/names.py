@@ -9,13 +9,13 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final
 
+from kip848_client.cli.pipeline._run import metrics_text as pipeline_text
 from kip848_client.observe.core.metrics import Metrics
 from kip848_client.prometheus import Collector
 from kip848_client.spark.pipeline.core._status import PipelineStatus
-from kip848_client.spark.pipeline.metrics import metrics_text as pipeline_text
 from mock_coordinator import MockBroker
 from mock_coordinator import pytest_plugin as plugin
-from mock_coordinator.metrics import metrics_text as broker_text
+from mock_coordinator.command import metrics_text as broker_text
 from tests.tidy.source_tree import ROOT, product_modules
 
 __all__ = ["all_names", "make", "read"]

@@ -17,11 +17,10 @@ from kip848_client.cli import main
 from kip848_client.cli.pipeline import configure
 from kip848_client.cli.pipeline._accounting import Accounting
 from kip848_client.cli.pipeline._display import Display, line_of
-from kip848_client.cli.pipeline._run import _metrics
+from kip848_client.cli.pipeline._run import _metrics, metrics_text
 from kip848_client.errors import ConfigError
 from kip848_client.spark.pipeline import PipelineStatus
 from kip848_client.spark.pipeline.config import load_config
-from kip848_client.spark.pipeline.metrics import metrics_text
 from tests.support.terminal import Terminal
 
 

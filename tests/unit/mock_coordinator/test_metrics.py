@@ -17,8 +17,8 @@ from kip848_client.core.wire.messages.offset_commit import (
 )
 from kip848_client.observe.metrics_page import Family, MetricsServer, as_text
 from mock_coordinator import MockBroker, MockCluster, VirtualClock
+from mock_coordinator.command import metrics_text
 from mock_coordinator.core.faults import Delay, Fault, Match, Moment
-from mock_coordinator.metrics import metrics_text
 
 
 def joining(group: str = "g", member: str = "one") -> ConsumerGroupHeartbeatRequest:

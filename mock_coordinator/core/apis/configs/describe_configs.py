@@ -26,7 +26,6 @@ from mock_coordinator.core.apis.configs.described_configs import (
     described_loggers,
     described_topic,
 )
-from mock_coordinator.core.apis.configs.listener_settings import listener_settings
 from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.settings.setting import CONFIG_TYPES
 from mock_coordinator.core.state.broker import Broker
@@ -40,6 +39,7 @@ _TOPIC: Final = 2
 _BROKER: Final = 4
 _LOGGER: Final = 8
 _GROUP: Final = 32
+_PLAINTEXT: Final = "PLAINTEXT"
 
 
 def describe_configs(call: ApiCall[DescribeConfigsRequest]) -> DescribeConfigsResponse:
@@ -90,7 +90,7 @@ def _all_described(broker: Broker, resource_type: int, name: str) -> list[Descri
         if not name:
             return described_cluster(broker.config)
         _require_this_broker(broker, name, " or empty string,")
-        return described_broker(broker.config, listener_settings(broker))
+        return described_broker(broker.config, _listener_settings(broker))
     if resource_type == _GROUP:
         if not name:
             raise Refused(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
@@ -133,3 +133,21 @@ def _require_this_broker(broker: Broker, name: str, otherwise: str) -> None:
             ErrorCode.INVALID_REQUEST,
             f"Unexpected broker id, expected {broker.node_id}{otherwise} but received {name}",
         )
+
+
+def _listener_settings(broker: Broker) -> dict[str, str]:
+    """``listeners`` and ``advertised.listeners`` of one broker, as if its file had named the
+    addresses that it has bound (``NAME://host:port``, with commas); nothing without a port."""
+    node = broker.node
+    if node.port == 0:
+        return {}
+    places = {_PLAINTEXT: (node.host, node.port)}
+    for name, by_node in broker.disk.security.addresses.items():
+        if node.node_id in by_node:
+            places[name] = by_node[node.node_id]
+    text = ",".join(f"{name}://{_host(host)}:{port}" for name, (host, port) in places.items())
+    return {"listeners": text, "advertised.listeners": text}
+
+
+def _host(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

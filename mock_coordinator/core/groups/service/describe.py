@@ -27,13 +27,13 @@ from kip848_client.core.wire.messages.groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
     DescribeGroupsResponseDescribedGroup,
+    DescribeGroupsResponseDescribedGroupMember,
 )
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.assignment.target_assignment import (
     assignor_of_target,
     client_assignor,
 )
-from mock_coordinator.core.groups.classic.description import described_group
 from mock_coordinator.core.groups.records.assignor_values import AssignmentMetadata
 from mock_coordinator.core.groups.state.classic_group import ClassicGroup
 from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup, GroupState
@@ -194,7 +194,7 @@ def _described_classic(
 ) -> DescribeGroupsResponseDescribedGroup:
     group = env.state.described().get(group_id)
     if isinstance(group, ClassicGroup):
-        return described_group(group)
+        return _classic(group)
     dead = DescribeGroupsResponseDescribedGroup(group_id=group_id, group_state=GroupState.DEAD)
     if version >= _ERROR_VERSION:
         dead.error_code = ErrorCode.GROUP_ID_NOT_FOUND
@@ -204,3 +204,27 @@ def _described_classic(
             else f"Group {group_id} is not a classic group."
         )
     return dead
+
+
+def _classic(group: ClassicGroup) -> DescribeGroupsResponseDescribedGroup:
+    """The group with its members; with their metadata for the protocol only while it is Stable,
+    because otherwise they may have no protocol in common."""
+    live = group.live
+    stable = live.state is GroupState.STABLE
+    return DescribeGroupsResponseDescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state,
+        protocol_type=group.protocol_type,
+        protocol_data=(live.protocol or "") if stable else "",
+        members=tuple(
+            DescribeGroupsResponseDescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata(live.protocol) if stable else b"",
+                member_assignment=member.assignment,
+            )
+            for member in live.in_order()
+        ),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any, Final
@@ -13,14 +13,24 @@ from typing import Any, Final
 from kip848_client.cli._output import put_error
 from kip848_client.cli.pipeline._display import Display
 from kip848_client.errors import ConfigError, TransportError
-from kip848_client.observe.metrics_page import serving
+from kip848_client.observe.metrics_page import Family, as_text, serving
 from kip848_client.spark.pipeline import Pipeline, PipelineFailed, Running
 from kip848_client.spark.pipeline.config import load_config
-from kip848_client.spark.pipeline.metrics import metrics_text
+from kip848_client.spark.pipeline.core._status import PipelineStatus
 
-__all__ = ["run_file"]
+__all__ = ["metrics_text", "run_file"]
 
 _TURN_S: Final = 0.5
+_METRICS: Final = (
+    ("batches", "counter", "Batches that are ended."),
+    ("records", "counter", "Records that were read in batches that are ended."),
+    ("rows", "counter", "Rows that were written."),
+    ("bad", "counter", "Records that could not be decoded, and were left out or buried."),
+    ("lag", "gauge", "Offsets that are in no batch yet, of the partitions that it has."),
+    ("partitions", "gauge", "Partitions that it has."),
+    ("leaving", "gauge", "Partitions that others shall have when their batch is ended."),
+    ("last_batch_ms", "gauge", "How long the last batch took, in milliseconds."),
+)
 
 
 class _Interrupted:
@@ -94,3 +104,18 @@ def _follow(running: Running, display: Display, interrupted: _Interrupted) -> in
             display.show(running.status())
             display.close("stopped: a restart goes on here")
             return 0
+
+
+def metrics_text(status: PipelineStatus) -> str:
+    """A pipeline's metrics in Prometheus' text format, without unknown values."""
+    return as_text(_families(status))
+
+
+def _families(status: PipelineStatus) -> Iterator[Family]:
+    said = status.to_json()
+    for name, kind, text in _METRICS:
+        if said[name] is not None:
+            full = f"kip848_pipeline_{name}" + ("_total" if kind == "counter" else "")
+            yield Family(full, kind, [({}, said[name])], text)
+    is_up = status.state in ("starting", "running", "stopping")
+    yield Family("kip848_pipeline_up", "gauge", [({}, int(is_up))], "Whether it is at work.")
