@@ -123,8 +123,8 @@ class Population:
             if process is None:
                 self.start(consumer)
                 continue
-            process.resume()
-            if process.alive and not consumer.wanted:
+            process.wake()
+            if process.is_alive and not consumer.wanted:
                 process.leave(LeaveMode.LEAVE_GROUP, final=True)
-            elif process.alive:
+            elif process.is_alive:
                 process.application.hurry()

@@ -22,6 +22,7 @@ from kip848_client.core.types import GroupId, MemberId, TopicIdPartition
 from mock_coordinator.sim.application import Application
 from mock_coordinator.sim.context import SimContext, server_name
 from mock_coordinator.sim.membership import MemberConfig, Membership
+from mock_coordinator.sim.process_life import ProcessLife
 
 __all__ = ["MemberPlan", "MemberProcess"]
 
@@ -39,7 +40,7 @@ class MemberPlan:
     pattern: str | None
 
 
-class MemberProcess:
+class MemberProcess(ProcessLife):
     """One process. ``life`` counts the processes of a plan; ``on_exit`` is called when it ended."""
 
     def __init__(
@@ -49,6 +50,7 @@ class MemberProcess:
         life: int,
         on_exit: Callable[[MemberProcess], None],
     ) -> None:
+        super().__init__(context.kernel)
         self.context = context
         self.plan = plan
         self.name = f"{plan.name}.{life}"
@@ -57,9 +59,7 @@ class MemberProcess:
         )
         self.topics = plan.topics
         self.pattern = plan.pattern
-        self.alive = True
         self.leaving = False
-        self.paused = False
         self.rng = context.kernel.rng(f"member/{plan.name}")
         self._tracker = OffsetTracker()
         config = MemberConfig(
@@ -73,7 +73,6 @@ class MemberProcess:
         any_node = replace(wires, nodes=lambda: (1,))  # where one is down, all are
         self._membership = Membership(self, any_node, config, self._tracker)
         self._on_exit = on_exit
-        self._waiting: list[Callable[[], None]] = []
         self.application = Application(self, wires, self._tracker, auto_commit=plan.auto_commit)
         self._membership.join(self.application)
         context.checkers.enter(self)
@@ -111,48 +110,26 @@ class MemberProcess:
     @property
     def held(self) -> frozenset[TopicIdPartition]:
         """What its application has been given and has not given back."""
-        return self.application.held if self.alive else frozenset()
+        return self.application.held if self.is_alive else frozenset()
 
     # -- life --------------------------------------------------------------------------------
 
-    def enter(self, action: Callable[[], None]) -> None:
-        """Do something inside of the process: now, when it wakes up, or never when it is dead."""
-        if not self.alive:
-            return
-        if self.paused:
-            self._waiting.append(action)
-        else:
-            action()
+    def on_sleep(self, how_long: str) -> None:
+        """It is about to stand still."""
+        self.context.tell(self.name, "pause", how_long)
 
-    def after(self, delay_ms: int, action: Callable[[], None]) -> None:
-        """Do something inside of the process in ``delay_ms``."""
-        self.context.kernel.after(delay_ms, lambda: self.enter(action))
-
-    def pause(self) -> None:
-        """Stop running, and keep everything (SIGSTOP, a long garbage collection, a suspended
-        laptop)."""
-        if self.alive and not self.paused:
-            self.context.tell(self.name, "pause")
-            self.paused = True
-
-    def resume(self) -> None:
-        """Run on, with all that came meanwhile."""
-        if not self.alive or not self.paused:
-            return
-        self.context.tell(self.name, "resume", f"{len(self._waiting)} waiting")
+    def on_wake(self, waiting: int) -> None:
+        """It goes on; the group may have given it up."""
+        self.context.tell(self.name, "resume", f"{waiting} waiting")
         if self.held and self.context.checkers.groups.member(self.group_id, self.member_id) is None:
             self.context.probes.reached("paused member removed")
-        self.paused = False
-        waiting, self._waiting = self._waiting, []
-        for action in waiting:
-            self.enter(action)
 
     def die(self, why: str) -> None:
         """End at once, without a word."""
-        if not self.alive:
+        if not self.is_alive:
             return
         self.context.tell(self.name, "die", why)
-        self.alive = False
+        self.is_alive = False
         self._membership.close()
         self.application.records.close()
         self.context.checkers.leave(self)
@@ -188,7 +165,7 @@ class MemberProcess:
     def feed(self, event: Input) -> None:
         """Give the core an event, and perform what it asks for."""
         self._membership.feed(event)
-        if self.alive and not self._membership.is_stepping:
+        if self.is_alive and not self._membership.is_stepping:
             self._end_if_done()
 
     def _end_if_done(self) -> None:

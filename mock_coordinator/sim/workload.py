@@ -175,9 +175,9 @@ class Workload:
         if consumer is None or consumer.process is None:
             return
         process = consumer.process
-        process.pause()
+        process.fall_asleep()
         duration_ms = int(PAUSE_MS_MAX * self._rng.random() ** 2)
-        self._context.kernel.after(duration_ms, process.resume)
+        self._context.kernel.after(duration_ms, process.wake)
 
     def _replace_static(self) -> None:
         """A static member hangs, and a new process is given its instance id (as when a container
@@ -188,8 +188,8 @@ class Workload:
         plan, process = consumer.plan, consumer.process
         if plan.instance_id is None:
             return
-        process.pause()
-        self._context.kernel.after(self._rng.randint(0, PAUSE_MS_MAX), process.resume)
+        process.fall_asleep()
+        self._context.kernel.after(self._rng.randint(0, PAUSE_MS_MAX), process.wake)
         consumer.wanted = False
         self._population.add(plan.group_id, plan.topics, plan.pattern, plan.instance_id)
 

@@ -10,12 +10,12 @@ from mock_coordinator.sim.exactly_once.brokers import DEAD, OUT, Brokers
 from mock_coordinator.sim.exactly_once.context import ProcessContext
 from mock_coordinator.sim.exactly_once.options import ProcessOptions
 from mock_coordinator.sim.exactly_once.process import GROUP, Plan, Process
+from mock_coordinator.sim.process_life import NamedProcesses
 from mock_coordinator.sim.producing.operator import Operator
 
 __all__ = ["Population"]
 
 _NAMES_MAX: Final = 4
-_AGAIN_MS_MAX: Final = 1_000
 _ALIKE_MAX: Final = 3
 
 
@@ -30,9 +30,10 @@ class Population:
         self._operator = operator
         self._rng = context.kernel.rng("population")
         self._plans: dict[str, Plan] = {}
-        self._living: dict[str, list[Process]] = {}
+        self._processes = NamedProcesses[Process](
+            context.kernel, self._rng, self._begin, again_ms_max=1_000
+        )
         self._wanted: set[str] = set()
-        self._born = 0
         self._acts: tuple[tuple[int, Callable[[Process], None]], ...] = (
             (3, self._kill),
             (3, self._stop),
@@ -71,30 +72,20 @@ class Population:
     def _begin(self, name: str) -> None:
         if name not in self._wanted:
             return
-        self._born += 1
         nodes = self._brokers.core.broker.nodes.ids
-        full = f"{name}#{self._born}"
+        full = self._processes.next_name(name)
         process = Process(self._context, full, self._plans[name], nodes, self._ended)
-        self._living.setdefault(name, []).append(process)
-
-    def _later(self, name: str) -> None:
-        delay_ms = self._rng.randint(1, _AGAIN_MS_MAX)
-        self._context.kernel.after(delay_ms, lambda: self._begin(name))
-
-    @property
-    def processes(self) -> list[Process]:
-        """All that live."""
-        return [process for each in self._living.values() for process in each]
+        self._processes.add(name, process)
 
     def names(self) -> list[str]:
         """Of all processes."""
-        return [process.name for process in self.processes]
+        return self._processes.names()
 
     # -- what happens to them ----------------------------------------------------------------
 
     def act(self) -> None:
         """Something happens to one of them."""
-        processes = self.processes
+        processes = self._processes.processes
         if processes:
             weights = [weight for weight, _ in self._acts]
             self._rng.choices(self._acts, weights)[0][1](self._rng.choice(processes))
@@ -103,8 +94,8 @@ class Population:
 
     def _kill(self, process: Process) -> None:
         self._context.probes.reached("killed")
-        self._bury(process)
-        self._later(process.plan.transactional_id)
+        self._processes.kill(process.plan.transactional_id, process)
+        self._processes.begin_later(process.plan.transactional_id)
 
     def _stop(self, process: Process) -> None:
         self._context.probes.reached("stopped")
@@ -119,9 +110,9 @@ class Population:
     def _rival(self, process: Process) -> None:
         name = process.plan.transactional_id
         may_have = self._context.options.level <= 2  # see the rivals of ``sim.producing``
-        if may_have and len(self._living[name]) < _ALIKE_MAX:
+        if may_have and len(self._processes.living[name]) < _ALIKE_MAX:
             self._context.probes.reached("rival processor")
-            self._later(name)
+            self._processes.begin_later(name)
 
     def _go(self, process: Process) -> None:
         name = process.plan.transactional_id
@@ -129,30 +120,26 @@ class Population:
             return
         self._context.probes.reached("one less")
         self._wanted.discard(name)
-        for each in self._living[name]:
+        for each in self._processes.living[name]:
             each.enter(each.stop)
-
-    def _bury(self, process: Process) -> None:
-        process.die()
-        self._living[process.plan.transactional_id].remove(process)
 
     def _ended(self, process: Process) -> None:
         """Its processor has ended, by itself or stopped."""
         name = process.plan.transactional_id
-        if process not in self._living[name]:
+        if process not in self._processes.living[name]:
             return
-        self._living[name].remove(process)
-        if name in self._wanted and not self._living[name]:
-            self._later(name)
+        self._processes.living[name].remove(process)
+        if name in self._wanted and not self._processes.living[name]:
+            self._processes.begin_later(name)
 
     # -- the end -----------------------------------------------------------------------------
 
     def heal(self) -> None:
         """Nobody has a rival any more, or sleeps."""
-        for name, processes in self._living.items():
+        for name, processes in self._processes.living.items():
             spare = processes[:-1] if name in self._wanted else list(processes)
             for process in spare:
-                self._bury(process)
+                self._processes.kill(process.plan.transactional_id, process)
             for process in processes:
                 process.wake()
         if not self._wanted:

@@ -21,6 +21,7 @@ from mock_coordinator.sim.exactly_once.context import ProcessContext
 from mock_coordinator.sim.exactly_once.driver import Driver
 from mock_coordinator.sim.membership import MemberConfig, Membership
 from mock_coordinator.sim.nodes import node_name
+from mock_coordinator.sim.process_life import ProcessLife
 from mock_coordinator.sim.producing.side import ProducerSide
 
 __all__ = ["GROUP", "Plan", "Process"]
@@ -39,7 +40,7 @@ class Plan:
     topics: frozenset[str]
 
 
-class Process:
+class Process(ProcessLife):
     """``ended`` is called when it is gone, but not if it was killed."""
 
     def __init__(
@@ -50,6 +51,7 @@ class Process:
         nodes: Sequence[int],
         ended: Callable[[Process], None],
     ) -> None:
+        super().__init__(context.kernel)
         self.context: Final = context
         self.name: Final = name
         self.plan: Final = plan
@@ -58,8 +60,6 @@ class Process:
         self.instance_id: Final = plan.instance_id
         self.rng: Final = context.kernel.rng(f"process {name}")
         self._ended = ended
-        self.is_alive = True
-        self._asleep: list[Callable[[], None]] | None = None
         self._is_ending = False
         self._close_ticket: int | None = None
         self._start_ticket: int | None = None
@@ -142,39 +142,19 @@ class Process:
 
     # -- life --------------------------------------------------------------------------------
 
-    def enter(self, action: Callable[[], None]) -> None:
-        """Let something happen as soon as it runs; never when it is dead."""
-        if not self.is_alive:
-            return
-        if self._asleep is None:
-            action()
-        else:
-            self._asleep.append(action)
-
-    def after(self, delay_ms: int, action: Callable[[], None]) -> None:
-        """Do something inside of the process in ``delay_ms``."""
-        self.context.kernel.after(delay_ms, lambda: self.enter(action))
-
     def feed(self, event: Input) -> None:
         """Give the group core an event."""
         self._membership.feed(event)
 
-    def sleep(self, for_ms: int) -> None:
-        """Stand still."""
-        if self._asleep is None and self.is_alive:
-            self.context.tell(self.name, "sleep", f"{for_ms} ms")
-            self._asleep = []
-            self.context.kernel.after(for_ms, self.wake)
+    def on_sleep(self, how_long: str) -> None:
+        """It is about to stand still."""
+        self.context.tell(self.name, "sleep", how_long)
 
-    def wake(self) -> None:
-        """Go on, with all that came meanwhile."""
-        held, self._asleep = self._asleep, None
-        if held is None or not self.is_alive:
-            return
+    def on_wake(self, waiting: int) -> None:
+        """It goes on; the group may have given it up."""
+        del waiting
         if self.held and self.context.checkers.groups.member(GROUP, self.member_id) is None:
             self.context.probes.reached("a zombie woke up")
-        for action in held:
-            self.enter(action)
 
     def die(self) -> None:
         """Without a word."""

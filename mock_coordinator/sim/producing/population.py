@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kip848_client.core.produce import ProduceSettings
+from mock_coordinator.sim.process_life import NamedProcesses
 from mock_coordinator.sim.producing.brokers import Brokers
 from mock_coordinator.sim.producing.context import ProduceContext
 from mock_coordinator.sim.producing.operator import Operator
@@ -31,10 +32,11 @@ class Population:
         self._brokers = brokers
         self._operator = operator
         self._rng = context.kernel.rng("population")
-        self._living: dict[str, list[Process]] = {}
+        self._processes = NamedProcesses[Process](
+            context.kernel, self._rng, self._begin, again_ms_max=1_000
+        )
         self._owners: dict[Process, str] = {}
         self._users: dict[Process, PlainUser | TransactionalUser] = {}
-        self._born = 0
         self._settled: set[str] = set()
         self._failed_late = 0
 
@@ -67,16 +69,17 @@ class Population:
         if name in self._settled:
             return
         context = self._context
-        self._born += 1
         nodes = self._brokers.core.broker.nodes.ids
-        process = Process(context, f"{name}#{self._born}", self._settings(name), nodes, self._ended)
+        process = Process(
+            context, self._processes.next_name(name), self._settings(name), nodes, self._ended
+        )
         rng = context.kernel.rng(f"user {process.name}")
         user: PlainUser | TransactionalUser
         if name.startswith("x"):
             user = TransactionalUser(context, process, rng, self, name)
         else:
             user = PlainUser(context, process, rng, self)
-        self._living.setdefault(name, []).append(process)
+        self._processes.add(name, process)
         self._owners[process] = name
         self._users[process] = user
         context.tell(process.name, "born")
@@ -84,7 +87,7 @@ class Population:
 
     def names(self) -> list[str]:
         """Of all processes."""
-        return [process.name for each in self._living.values() for process in each]
+        return self._processes.names()
 
     # -- fortune -----------------------------------------------------------------------------
 
@@ -94,8 +97,8 @@ class Population:
         if context.happens("crash", options.crash):
             if self._rng.random() < 0.6:
                 context.probes.reached("a crash")
-                self._bury(process)
-                self._later(name)
+                self._processes.kill(self._owners[process], process)
+                self._processes.begin_later(name)
             else:
                 context.kernel.after(
                     0, lambda: process.enter(lambda: process.live(self._users[process].close()))
@@ -115,25 +118,17 @@ class Population:
         # not where the version changes: one that speaks V2 and was fenced by one that speaks V1 may
         # be answered that it has ended its transaction, with the epoch of its rival (KIP-890 takes
         # it for a retry, and does not ask how the epoch came to be raised)
-        if self._context.options.level <= 2 and len(self._living[name]) < 3:
+        if self._context.options.level <= 2 and len(self._processes.living[name]) < 3:
             self._context.probes.reached("a rival")
-            self._later(name)
-
-    def _later(self, name: str) -> None:
-        delay_ms = self._rng.randint(1, 1_000)
-        self._context.kernel.after(delay_ms, lambda: self._begin(name))
-
-    def _bury(self, process: Process) -> None:
-        process.die()
-        self._living[self._owners[process]].remove(process)
+            self._processes.begin_later(name)
 
     def _ended(self, process: Process) -> None:
         """Its user has nothing more to do: its producer was closed."""
         name, user = self._owners[process], self._users[process]
-        if process not in self._living[name]:
+        if process not in self._processes.living[name]:
             return
-        self._bury(process)
-        others = self._living[name]
+        self._processes.kill(self._owners[process], process)
+        others = self._processes.living[name]
         if self._context.healed:
             failed = isinstance(user, TransactionalUser) and user.good < 1
             if not failed:
@@ -142,27 +137,27 @@ class Population:
             self._failed_late += 1
             assert self._failed_late < _FINAL_PROCESSES_MAX, f"{name} fails for ever: {user.error}"
         if not others:
-            self._later(name)
+            self._processes.begin_later(name)
 
     # -- the end -----------------------------------------------------------------------------
 
     def heal(self) -> None:
         """Nobody has a rival any more, or sleeps."""
-        for processes in self._living.values():
+        for processes in self._processes.living.values():
             for process in processes[:-1]:
-                self._bury(process)
+                self._processes.kill(self._owners[process], process)
             for process in processes:
                 process.wake()
 
     def pending(self) -> Iterator[str]:
         """Who is not done."""
-        for name in self._living:
+        for name in self._processes.living:
             if name not in self._settled:
-                names = ", ".join(each.name for each in self._living[name])
+                names = ", ".join(each.name for each in self._processes.living[name])
                 yield f"{name} is not done ({names})"
 
     def close(self) -> None:
         """The world ends."""
-        for processes in self._living.values():
+        for processes in self._processes.living.values():
             for process in tuple(processes):
-                self._bury(process)
+                self._processes.kill(self._owners[process], process)

@@ -9,6 +9,7 @@ from typing import Final
 from kip848_client.core.produce import Event, ProduceSettings, Route
 from kip848_client.errors import Kip848Error
 from mock_coordinator.sim.nodes import node_name
+from mock_coordinator.sim.process_life import ProcessLife
 from mock_coordinator.sim.producing.context import ProduceContext
 from mock_coordinator.sim.producing.facts import Transaction
 from mock_coordinator.sim.producing.side import ProducerSide
@@ -23,7 +24,7 @@ ROOM: Final = 0
 _NOTHING: Final = -1
 
 
-class Process:
+class Process(ProcessLife):
     """``ended`` is called when its user has nothing more to do."""
 
     def __init__(
@@ -34,6 +35,7 @@ class Process:
         nodes: Sequence[int],
         ended: Callable[[Process], None],
     ) -> None:
+        super().__init__(context.kernel)
         self.name: Final = name
         self._context = context
         self._ended = ended
@@ -42,35 +44,12 @@ class Process:
             context, settings, wires, enter=self.enter, told=self._tell, room=self._has_room
         )
         self.core: Final = self.side.core
-        self.is_alive = True
-        self._asleep: list[Callable[[], None]] | None = None
         self._told: dict[int, Kip848Error | None] = {}
         self._life: Life | None = None
         self._waits_for = _NOTHING
         self._is_room_made = False
 
     # -- the process -------------------------------------------------------------------------
-
-    def enter(self, action: Callable[[], None]) -> None:
-        """Let something happen as soon as it runs."""
-        if not self.is_alive:
-            return
-        if self._asleep is None:
-            action()
-        else:
-            self._asleep.append(action)
-
-    def sleep(self, for_ms: int) -> None:
-        """Stand still."""
-        if self._asleep is None:
-            self._asleep = []
-            self._context.kernel.after(for_ms, self.wake)
-
-    def wake(self) -> None:
-        """Go on."""
-        held, self._asleep = self._asleep, None
-        for action in held or ():
-            self.enter(action)
 
     def die(self) -> None:
         """Without a word."""

@@ -56,6 +56,7 @@ from kip848_client.core.member import (
 )
 from kip848_client.core.types import MemberId
 from mock_coordinator.sim.nodes import node_name
+from mock_coordinator.sim.process_life import ProcessLife
 from mock_coordinator.sim.stepping import Stepping
 from mock_coordinator.sim.workers.configuration import Configured
 from mock_coordinator.sim.workers.context import WorkerContext
@@ -78,7 +79,7 @@ class WorkerPlan:
     instance_id: str | None
 
 
-class WorkerProcess:
+class WorkerProcess(ProcessLife):
     """One process. ``ended`` is called when it is over by itself."""
 
     def __init__(
@@ -90,6 +91,7 @@ class WorkerProcess:
         nodes: Sequence[int],
         ended: Callable[[WorkerProcess], None],
     ) -> None:
+        super().__init__(context.kernel)
         options = context.options
         self._context = context
         self._configured = configured
@@ -100,10 +102,7 @@ class WorkerProcess:
         self.read_offset = configured.newest.offset
         self._ended = ended
         self._rng = context.kernel.rng(f"worker/{plan.host}")
-        self._alive = True
-        self._asleep = False
         self._overslept = False
-        self._waiting: list[Callable[[], None]] = []
         self._turns: deque[Callable[[Callable[[], None]], None]] = deque()
         """Of calls of the listener; the first one is under way."""
         self._starting: _Once | None = None
@@ -144,57 +143,29 @@ class WorkerProcess:
     # -- life --------------------------------------------------------------------------------
 
     @property
-    def alive(self) -> bool:
-        """Whether it is there."""
-        return self._alive
-
-    @property
     def is_excused(self) -> bool:
         """Whether it sleeps, or slept past its session and has not stopped everything since."""
-        return self._asleep or self._overslept
+        return self.is_asleep or self._overslept
 
-    def enter(self, action: Callable[[], None]) -> None:
-        """Do something inside of the process: now, when it wakes up, or never when it is dead."""
-        if not self._alive:
-            return
-        if self._asleep:
-            self._waiting.append(action)
-        else:
-            action()
+    def on_sleep(self, how_long: str) -> None:
+        """It is about to stand still."""
+        self._context.tell(self.name, "sleep", how_long)
 
-    def after(self, delay_ms: int, action: Callable[[], None]) -> None:
-        """Do something inside of the process in ``delay_ms``."""
-        self._context.kernel.after(delay_ms, lambda: self.enter(action))
-
-    def sleep(self, for_ms: int) -> None:
-        """Stop running for a while, and keep everything."""
-        if not self._alive or self._asleep:
-            return
-        self._context.tell(self.name, "sleep", f"{for_ms} ms")
-        self._asleep = True
-        self._context.kernel.after(for_ms, self.wake)
-
-    def wake(self) -> None:
-        """Run on, with all that came meanwhile."""
-        if not self._alive or not self._asleep:
-            return
+    def on_wake(self, waiting: int) -> None:
+        """It goes on; its session may be over."""
         context, options = self._context, self._context.options
-        context.tell(self.name, "wake", f"{len(self._waiting)} waiting")
+        context.tell(self.name, "wake", f"{waiting} waiting")
         must_rest_ms = self._requests.heard_ms + options.session_timeout_ms
         if self.runs and context.kernel.now_ms + options.stop_ms_max >= must_rest_ms:
             self._overslept = True
             context.probes.reached("overslept")
-        self._asleep = False
-        waiting, self._waiting = self._waiting, []
-        for action in waiting:
-            self.enter(action)
 
     def die(self, why: str) -> None:
         """End at once, without a word."""
-        if not self._alive:
+        if not self.is_alive:
             return
         self._context.tell(self.name, "die", why)
-        self._alive = False
+        self.is_alive = False
         self._requests.close()
         self._stepping.stop()
         self._context.judge.leave(self)
@@ -234,7 +205,7 @@ class WorkerProcess:
     def feed(self, event: Event | WorkerEvent) -> None:
         """Give the core an event, and perform what it asks for."""
         self._stepping.post(event)
-        if self._alive and not self._stepping.is_stepping:
+        if self.is_alive and not self._stepping.is_stepping:
             self._end_if_done()
 
     def _end_if_done(self) -> None:
