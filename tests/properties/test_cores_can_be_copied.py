@@ -31,11 +31,11 @@ from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.state.offsets_log import OffsetsLog
 from mock_coordinator.sim import draw_options, simulate
 from mock_coordinator.sim.exactly_once.options import draw_process_options
-from mock_coordinator.sim.exactly_once.world import simulate_exactly_once
+from mock_coordinator.sim.exactly_once.world import ProcessWorld
 from mock_coordinator.sim.producing.options import draw_produce_options
-from mock_coordinator.sim.producing.world import simulate_producing
+from mock_coordinator.sim.producing.world import ProduceWorld
 from mock_coordinator.sim.workers.options import draw_worker_options
-from mock_coordinator.sim.workers.world import simulate_workers
+from mock_coordinator.sim.workers.world import WorkerWorld
 from tests.properties import test_fetch_core as fetching
 from tests.support.copied_core import Copying
 from tests.support.examples import examples
@@ -79,7 +79,7 @@ def _fetching(seed: int) -> None:
 
 
 def _producing(seed: int) -> None:
-    simulate_producing(draw_produce_options(seed))
+    ProduceWorld.play(draw_produce_options(seed))
 
 
 def _plain_producing(seed: int) -> None:
@@ -87,11 +87,11 @@ def _plain_producing(seed: int) -> None:
 
 
 def _processing(seed: int) -> None:
-    simulate_exactly_once(draw_process_options(seed))
+    ProcessWorld.play(draw_process_options(seed))
 
 
 def _working(seed: int) -> None:
-    simulate_workers(draw_worker_options(seed))
+    WorkerWorld.play(draw_worker_options(seed))
 
 
 def _working_classically(seed: int) -> None:
