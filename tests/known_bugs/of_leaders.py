@@ -29,8 +29,8 @@ from tests.unit.mock_coordinator import test_fetch
 __all__ = ["LEADERS", "REPLICAS", "TRUNCATION"]
 
 _NO_TENURES: Final = (
-    Plant(Answers, "take", "partition.tenure != node.tenures.get(key)", "False"),
-    Plant(Answers, "take", "partition.fetch_offset != verdict.asked[key].offset", "False"),
+    Plant(Answers, "_take", "partition.tenure != node.tenures.get(key)", "False"),
+    Plant(Answers, "_take", "partition.fetch_offset != taking.asked[key].offset", "False"),
 )
 
 LEADERS: Final = (

@@ -136,11 +136,11 @@ POSITIONS: Final = (
             Proof(
                 test_core_application.test_what_is_gone_is_gone,
                 (
-                    Plant(Answers, "take", "partition.tenure != node.tenures.get(key)", "False"),
+                    Plant(Answers, "_take", "partition.tenure != node.tenures.get(key)", "False"),
                     Plant(
                         Answers,
-                        "take",
-                        "partition.fetch_offset != verdict.asked[key].offset",
+                        "_take",
+                        "partition.fetch_offset != taking.asked[key].offset",
                         "False",
                     ),
                 ),

@@ -175,7 +175,7 @@ PACE: Final = (
         (
             Proof(
                 test_core_pace.test_answers_that_come_early_and_bring_nothing_are_paced,
-                (Plant(Answers, "take", "elif answer.throttle_time_ms <= 0:", "elif False:"),),
+                (Plant(Answers, "_end", "elif not taking.is_throttled:", "elif False:"),),
             ),
         ),
     ),

@@ -156,7 +156,7 @@ SESSIONS: Final = (
         (
             Proof(
                 test_core_pace.test_a_request_that_is_refused_again_and_again_is_paced,
-                (Plant(Answers, "take", "if verdict.rest:", "if False:"),),
+                (Plant(Answers, "_whole", "if verdict.rest:", "if False:"),),
                 (4_711,),
             ),
         ),
@@ -171,11 +171,11 @@ SESSIONS: Final = (
                 (
                     Plant(
                         Answers,
-                        "take",
-                        "errors: _Errors = {}",
-                        "errors: _Errors = {}\n"
-                        "        for each in node.ring.values():\n"
-                        "            each.high_watermark = None",
+                        "_begin",
+                        "return event.answer.partitions",
+                        "for each in node.ring.values():\n"
+                        "            each.high_watermark = None\n"
+                        "        return event.answer.partitions",
                     ),
                 ),
             ),

@@ -75,7 +75,12 @@ def _groups(seed: int) -> None:
 def _fetching(seed: int) -> None:
     trouble = (0.0, 0.1, 0.4)[seed % 3]
     for n in range(3):
-        fetching.run(seed * 3 + n, trouble, "earliest", committed=bool(seed % 2)).heal()
+        rows_a_step = (1, 500)[n % 2]
+        life = fetching.run(
+            seed * 3 + n, trouble, "earliest", committed=bool(seed % 2), rows_a_step=rows_a_step
+        )
+        if rows_a_step > 1:
+            life.heal()
 
 
 def _producing(seed: int) -> None:

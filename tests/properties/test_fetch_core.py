@@ -187,7 +187,7 @@ class Life:
         """What holds after every step."""
         core, seen = self.core, self.core.snapshot()
         due = core.deadline_ms
-        assert due is None or due > self.now
+        assert due is None or due > self.now or core.is_taking_in
         assert core.assigned == self.assigned == set(seen.partitions)
         assert core.paused == self.paused
         buffered = 0
@@ -539,7 +539,7 @@ class Life:
             self.live()
 
 
-def run(seed: int, trouble: float, policy: str, *, committed: bool) -> Life:
+def run(seed: int, trouble: float, policy: str, *, committed: bool, rows_a_step: int = 500) -> Life:
     rng = random.Random(seed)
     life = Life(
         rng,
@@ -551,6 +551,7 @@ def run(seed: int, trouble: float, policy: str, *, committed: bool) -> Life:
             max_partition_bytes=rng.choice((1, 100, 1_000_000)),
             buffer_bytes=rng.choice((200, 1_000, 64_000_000)),
             metadata_max_age_ms=rng.choice((2_000, 300_000)),
+            rows_a_step=rows_a_step,
         ),
         trouble,
     )

@@ -8,6 +8,7 @@ no broker has two requests at once, and no partition is named twice in one. Noth
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -19,10 +20,13 @@ from kip848_client.core.cluster import (
     Leaders,
     LeadersLearnt,
     LeadersNotLearnt,
+    MetadataQuestions,
+    MetadataSettings,
     PartitionLeader,
     TopicLeaders,
 )
-from kip848_client.core.fetch._commands import Command, ListOffsets, OffsetsFound, OffsetsNotFound
+from kip848_client.core.fetch._chunked_answers import ChunkedAnswers
+from kip848_client.core.fetch._commands import Commands, ListOffsets, OffsetsFound, OffsetsNotFound
 from kip848_client.core.fetch._events import OffsetsAsked, OffsetsListed, OffsetsNotListed
 from kip848_client.core.fetch._model import EARLIEST, LATEST, FetchSettings, ListedOffset
 from kip848_client.core.fetch._queries import Queries
@@ -43,6 +47,18 @@ PASSING = (
 )
 FINAL = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNSUPPORTED_VERSION)
 TopicNow = tuple[TopicId, dict[int, tuple[int, int]]]
+
+
+class Wants(MetadataQuestions):
+    """Passes on which leaders are wanted."""
+
+    def __init__(self, wanted: Callable[[str, str], None]) -> None:
+        super().__init__(MetadataSettings(), lambda ms: ms)
+        self._wanted_by = wanted
+
+    def want(self, topic: str, why: str, *, create: bool = False) -> None:
+        del create
+        self._wanted_by(topic, why)
 
 
 @dataclass
@@ -72,17 +88,18 @@ class World:
     flying: list[Sent] = field(default_factory=list)
     sent: list[Sent] = field(default_factory=list)
     metadata_ms: int | None = None
-    said: list[Command] = field(default_factory=list)
+    said: Commands = field(default_factory=list)
     ids: int = 0
 
     def __post_init__(self) -> None:
         self.leaders = Leaders()
+        self.settings = FetchSettings(rows_a_step=self.rng.choice((1, 2, 500)))
         self.queries = Queries(
-            FetchSettings(rows_a_step=self.rng.choice((1, 2, 500))),
+            self.settings,
             lambda ms: self.rng.randint(ms * 4 // 5, ms * 6 // 5),
             self.leaders,
-            self.said.append,
-            want_leaders=self.want,
+            Wants(self.want),
+            self.said,
         )
         for topic in ("a", "b"):
             self.create(topic)
@@ -175,10 +192,13 @@ class World:
             self.answer(OffsetsListed(command.query, {}))
 
     def answer(self, event: OffsetsListed | OffsetsNotListed) -> None:
-        """All portions of it; a step may come between two."""
-        for _ in self.queries.answered(self.now, event):
+        """All chunks of it; a step may come between two."""
+        chunks = ChunkedAnswers(self.settings.rows_a_step)
+        chunks.begin(self.queries.answered(self.now, event))
+        while chunks.left:
             if self.rng.random() < 0.5:
                 self.settle()
+            chunks.go_on()
 
     def row(
         self, node: int, tp: TopicPartition, time: int, epoch: int, read_ms: int

@@ -56,9 +56,9 @@ BUGS: Final = (
     _bug(
         "an answer to what was asked before a seek is taken",
         Answers,
-        "take",
+        "_take",
         "partition.tenure != node.tenures.get(key)\n"
-        "partition.fetch_offset != verdict.asked[key].offset",
+        "partition.fetch_offset != taking.asked[key].offset",
         "False\nFalse",
         "Violation: Inert",
         {"act_every_ms": "100"},
@@ -230,7 +230,7 @@ BUGS: Final = (
     _bug(
         "a broker is asked while it is throttled",
         Answers,
-        "take",
+        "_whole",
         "now_ms + max(0, answer.throttle_time_ms)",
         "0",
         "Violation: OneRequest",
@@ -267,7 +267,7 @@ BUGS: Final = (
         "another topic of the same name is read without a word",
         Topics,
         "_takes_over",
-        "self._emit(Notice(text, warning=True))",
+        "self._out.append(Notice(text, warning=True))",
         "del text",
         "Violation: Closed",
         {"has_group": "false", "administer_every_ms": "3000"},
@@ -283,7 +283,7 @@ BUGS: Final = (
     _bug(
         "an answer is judged by its offset, not by the tenure of its partition",
         Answers,
-        "take",
+        "_take",
         "partition.tenure != node.tenures.get(key)",
         "False",
         "Violation: Inert",

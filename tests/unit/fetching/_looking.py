@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kip848_client.core.cluster import (
     Leaders,
     LeadersLearnt,
     LeadersNotLearnt,
+    MetadataQuestions,
+    MetadataSettings,
     PartitionLeader,
     TopicLeaders,
 )
-from kip848_client.core.fetch._commands import Command, ListOffsets, LookUpCommitted
+from kip848_client.core.fetch._chunked_answers import ChunkedAnswer, ChunkedAnswers
+from kip848_client.core.fetch._commands import Command, Commands, ListOffsets, LookUpCommitted
 from kip848_client.core.fetch._events import (
     CommittedFailed,
     CommittedFound,
@@ -42,6 +45,18 @@ def listed(offset: int, timestamp: int = -1) -> ListedOffset:
     return ListedOffset(0, offset, timestamp, 3)
 
 
+class Wants(MetadataQuestions):
+    """Notes which leaders are wanted, and why."""
+
+    def __init__(self, wanted: list[tuple[str, str]]) -> None:
+        super().__init__(MetadataSettings(), lambda ms: ms)
+        self._noted = wanted
+
+    def want(self, topic: str, why: str, *, create: bool = False) -> None:
+        del create
+        self._noted.append((topic, why))
+
+
 class Looking:
     """``leads`` says who leads the partitions of topic t from the beginning: partition to node."""
 
@@ -51,17 +66,17 @@ class Looking:
         self.now = START_MS
         self.settings = settings or FetchSettings()
         self.leaders = Leaders()
-        self.said: list[Command] = []
+        self.said: Commands = []
         self.wanted: list[tuple[str, str]] = []
         self.results: list[Result] = []
         self.queries = Queries(
             self.settings,
             lambda ms: ms,
             self.leaders,
-            self.said.append,
-            want_leaders=lambda topic, why: self.wanted.append((topic, why)),
+            Wants(self.wanted),
+            self.said,
         )
-        self.positions = Positions(self.settings, lambda ms: ms, self.queries, self.said.append)
+        self.positions = Positions(self.settings, lambda ms: ms, self.queries, self.said)
         if leads:
             self.lead(leads)
 
@@ -126,15 +141,18 @@ class Looking:
     def deliver(
         self, event: OffsetsListed | OffsetsNotListed | CommittedFound | CommittedFailed
     ) -> bool:
-        """Without settling: all portions; returns whether anybody waits for it."""
+        """Without settling: all chunks; returns whether anybody waits for it."""
+        answer: ChunkedAnswer[Any]
         if isinstance(event, OffsetsListed | OffsetsNotListed):
             is_open = self.queries.is_open(event.query)
-            portions = self.queries.answered(self.now, event)
+            answer = self.queries.answered(self.now, event)
         else:
             is_open = self.positions.is_open(event.number)
-            portions = self.positions.answered(self.now, event)
-        for _ in portions:
-            pass
+            answer = self.positions.answered(self.now, event)
+        chunks = ChunkedAnswers(self.settings.rows_a_step)
+        chunks.begin(answer)
+        while chunks.left:
+            chunks.go_on()
         return is_open
 
     # -- time --------------------------------------------------------------------------------

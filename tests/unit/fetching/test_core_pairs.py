@@ -324,7 +324,7 @@ def test_why_no_leader_was_learnt_is_told_with_the_time_out() -> None:
     assert "all brokers are down" in str(told.error)
 
 
-# -- the budget, portions ------------------------------------------------------------------------
+# -- the budget, chunks ------------------------------------------------------------------------
 
 
 def test_what_was_asked_of_the_former_cluster_takes_no_room() -> None:
@@ -339,7 +339,7 @@ def test_what_was_asked_of_the_former_cluster_takes_no_room() -> None:
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_an_error_in_the_first_portion_is_told_after_the_last(is_first: bool) -> None:
+def test_an_error_in_the_first_chunk_is_told_after_the_last(is_first: bool) -> None:
     settings = FetchSettings(max_bytes=16_000_000, reset_policy="earliest", rows_a_step=2)
     h = Harness(settings, partitions=3).assign(0, 1, 2)
     h.advance(0)

@@ -11,27 +11,36 @@ row, whatever the reason is. So no answer of any broker leads to a loop without 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from kip848_client.core.backoff import Jitter, backoff_ms
-from kip848_client.core.cluster import NO_NODE, Leaders
+from kip848_client.core.cluster import NO_NODE, Leaders, MetadataQuestions
+from kip848_client.core.empty import EMPTY
 from kip848_client.core.fetch._assigned import Assigned
 from kip848_client.core.fetch._buffer import Buffer
-from kip848_client.core.fetch._commands import Command, Notice, Positioned, Readable, UseEndpoints
+from kip848_client.core.fetch._chunked_answers import ChunkedAnswer
+from kip848_client.core.fetch._commands import Commands, Notice, Positioned, Readable, UseEndpoints
 from kip848_client.core.fetch._errors import QUIET_MS, fetch_error, rule_of, whole_of
+from kip848_client.core.fetch._events import FetchAnswered
 from kip848_client.core.fetch._model import (
     EpochEnd,
     FetchAnswer,
     FetchSettings,
     PartitionAnswer,
     Slice,
+    Wanted,
 )
 from kip848_client.core.fetch._partition import Partition, Phase
 from kip848_client.core.fetch._planner import Node, OpenFetch, Planner
+from kip848_client.core.fetch._queries import Queries
+from kip848_client.core.fetch._tenures import Tenures
 from kip848_client.core.fetch._troubles import Troubles
 from kip848_client.core.fetch._walk import walk
 from kip848_client.core.partition_names import shown
+from kip848_client.core.types import TopicIdPartition
 from kip848_client.error_codes import error_name
 from kip848_client.errors import Kip848Error, LogTruncated, RecordUnreadable, broker_error
 
@@ -49,10 +58,22 @@ _Errors = dict[tuple[int, str], Kip848Error]
 """One error for all partitions of a topic that an answer refuses alike: it is told once."""
 
 
+@dataclass(slots=True)
+class _Taking:
+    """An answer that is being taken in."""
+
+    now_ms: int
+    node: Node | None = None
+    """Who sent it; ``None`` where none of its rows counts."""
+    fetch: OpenFetch | None = None
+    asked: Mapping[TopicIdPartition, Wanted] = EMPTY
+    is_throttled: bool = False
+    progress: bool = False
+    errors: _Errors = field(default_factory=dict[tuple[int, str], Kip848Error])
+
+
 class Answers:
-    """Takes answers in. ``want_leaders`` takes a topic and why its leaders are wanted; ``check`` is
-    called for a partition whose position is out of range; ``served`` for one that is not;
-    ``hinted`` when a refusal has told of another leader."""
+    """Takes answers in."""
 
     def __init__(
         self,
@@ -61,14 +82,12 @@ class Answers:
         assigned: Assigned,
         leaders: Leaders,
         buffer: Buffer,
+        metadata: MetadataQuestions,
         planner: Planner,
         troubles: Troubles,
-        emit: Callable[[Command], None],
-        *,
-        want_leaders: Callable[[str, str], None],
-        check: Callable[[int, Partition], None],
-        served: Callable[[Partition], None],
-        hinted: Callable[[], None],
+        tenures: Tenures,
+        queries: Queries,
+        out: Commands,
     ) -> None:
         self.stale = 0
         """Parts of answers that were for something else than what is wanted now."""
@@ -77,29 +96,50 @@ class Answers:
         self._assigned = assigned
         self._leaders = leaders
         self._buffer = buffer
+        self._metadata = metadata
         self._planner = planner
         self._troubles = troubles
-        self._emit = emit
-        self._want_leaders = want_leaders
-        self._check = check
-        self._served = served
-        self._hinted = hinted
+        self._tenures = tenures
+        self._queries = queries
+        self._out = out
 
     # -- whole answers -----------------------------------------------------------------------
 
-    def take(
-        self, now_ms: int, node: Node, fetch: OpenFetch, answer: FetchAnswer
-    ) -> Iterator[None]:
-        """A broker answered; stops between portions, and before the last one it must not be asked
-        again."""
+    def answered(self, now_ms: int, event: FetchAnswered) -> ChunkedAnswer[PartitionAnswer]:
+        """A broker answered. Before the last row was taken it must not be asked again."""
+        taking = _Taking(now_ms)
+        return ChunkedAnswer(
+            partial(self._begin, taking, event),
+            partial(self._take, taking),
+            resume=partial(self._resume, taking),
+            end=partial(self._end, taking),
+        )
+
+    def _begin(self, taking: _Taking, event: FetchAnswered) -> Sequence[PartitionAnswer]:
+        ended = self._planner.ended(event.fetch)
+        if ended is None:
+            return ()
+        node, fetch = ended
+        asked = self._whole(taking.now_ms, node, event.answer)
+        if asked is None:
+            return ()
+        taking.node, taking.fetch, taking.asked = node, fetch, asked
+        taking.is_throttled = event.answer.throttle_time_ms > 0
+        return event.answer.partitions
+
+    def _whole(
+        self, now_ms: int, node: Node, answer: FetchAnswer
+    ) -> Mapping[TopicIdPartition, Wanted] | None:
+        """What the answer says of the broker. Returns what was asked, ``None`` where nothing that
+        it says of partitions counts."""
         node.lost_since_ms = None
         node.throttled_until_ms = now_ms + max(0, answer.throttle_time_ms)
         if answer.nodes:
             self._leaders.nodes |= {each.node for each in answer.nodes}
-            self._emit(UseEndpoints(answer.nodes))
+            self._out.append(UseEndpoints(answer.nodes))
         verdict = node.session.took(now_ms, answer)
         if verdict.warning is not None:
-            self._emit(Notice(verdict.warning, warning=True))
+            self._out.append(Notice(verdict.warning, warning=True))
         if verdict.learn_leaders:
             self._want_all(node, f"broker {node.node} does not know the ids of topics")
         if not verdict.usable:
@@ -109,30 +149,38 @@ class Answers:
                 code = answer.error_code
                 where = f"broker {node.node}"
                 self._stop_all(node, broker_error(code, error_name(code), where, api="Fetch"))
+            return None
+        return verdict.asked
+
+    def _take(self, taking: _Taking, told: PartitionAnswer) -> None:
+        node = taking.node
+        assert node is not None, "there are rows of it"
+        key = told.key
+        partition = self._assigned.at(key)
+        if (
+            partition is None
+            or partition.phase is not Phase.READY
+            or partition.tenure != node.tenures.get(key)
+            or partition.fetch_offset != taking.asked[key].offset
+        ):
+            self.stale += 1
+            taking.progress = True  # the next request asks for something else
+        elif self._on_partition(taking.now_ms, node, partition, told, taking.errors):
+            taking.progress = True
+
+    def _resume(self, taking: _Taking) -> bool:
+        """Whether nothing began anew meanwhile."""
+        node = taking.node
+        return node is not None and self._planner.nodes.get(node.node) is node
+
+    def _end(self, taking: _Taking) -> None:
+        now_ms, node, fetch = taking.now_ms, taking.node, taking.fetch
+        if node is None or fetch is None:
             return
-        progress = False
-        errors: _Errors = {}
-        for count, told in enumerate(answer.partitions):
-            if count and count % self._settings.rows_a_step == 0:
-                yield
-                if self._planner.nodes.get(node.node) is not node:
-                    return  # everything began anew meanwhile
-            key = told.key
-            partition = self._assigned.at(key)
-            if (
-                partition is None
-                or partition.phase is not Phase.READY
-                or partition.tenure != node.tenures.get(key)
-                or partition.fetch_offset != verdict.asked[key].offset
-            ):
-                self.stale += 1
-                progress = True  # the next request asks for something else
-            elif self._on_partition(now_ms, node, partition, told, errors):
-                progress = True
         wait_ms = max(fetch.max_wait_ms, SHORTEST_WAIT_MS)
-        if progress or now_ms - fetch.sent_ms >= wait_ms // 2:
+        if taking.progress or now_ms - fetch.sent_ms >= wait_ms // 2:
             node.failures = 0
-        elif answer.throttle_time_ms <= 0:
+        elif not taking.is_throttled:
             self._rest(now_ms, node)
 
     def lost(
@@ -160,7 +208,7 @@ class Answers:
         if lasts_ms >= QUIET_MS and not node.noticed:
             node.noticed = True
             text = f"broker {node.node} has not answered for {lasts_ms // 1000} s: {why}"
-            self._emit(Notice(f"{text}. Trying on.", warning=True))
+            self._out.append(Notice(f"{text}. Trying on.", warning=True))
 
     def _rest(self, now_ms: int, node: Node) -> None:
         settings = self._settings
@@ -172,7 +220,7 @@ class Answers:
 
     def _want_all(self, node: Node, why: str) -> None:
         for topic in {each.tp[0]: None for each in node.ring.values()}:
-            self._want_leaders(topic, why)
+            self._metadata.want(topic, why)
 
     def _stop_all(self, node: Node, error: Kip848Error) -> None:
         for partition in tuple(node.ring.values()):
@@ -232,7 +280,7 @@ class Answers:
             self._planner.served(partition)
             self._heal(partition)
             if partition.readable:
-                self._emit(Readable())
+                self._out.append(Readable())
         if walked.garbled is not None:
             offset = walked.garbled.offset
             where = f"{shown(partition.tp)} at offset {offset}"
@@ -268,7 +316,7 @@ class Answers:
 
     def _heal(self, partition: Partition) -> None:
         partition.heal()
-        self._served(partition)
+        self._tenures.served(partition)
 
     # -- errors ------------------------------------------------------------------------------
 
@@ -292,7 +340,7 @@ class Answers:
             # the leader knows better, and is asked at once
             self._planner.refresh(now_ms, partition)
         elif rule.check:
-            self._check(now_ms, partition)
+            self._tenures.check(now_ms, partition)
         elif rule.tries is not None and partition.failures >= rule.tries:
             if (code, topic) not in errors:
                 errors[code, topic] = fetch_error(code, partition.tp, partition.fetch_offset)
@@ -305,7 +353,7 @@ class Answers:
         if rule.doubt_after_ms is not None and lasts_ms >= rule.doubt_after_ms:
             self._leaders.doubt(partition.key, partition.fetch_epoch)
         if rule.learn and lasts_ms >= rule.learn_after_ms:
-            self._want_leaders(topic, why)
+            self._metadata.want(topic, why)
 
     def _is_replica(self, now_ms: int, node: Node, partition: Partition) -> bool:
         """Whether the broker does not lead the partition; then it is left for a lease."""
@@ -321,7 +369,7 @@ class Answers:
             return False
         if not self._leaders.hint(partition.key, node, epoch):
             return False
-        self._hinted()
+        self._queries.leader_hinted()
         return node != NO_NODE
 
     # -- truncation --------------------------------------------------------------------------
@@ -332,7 +380,7 @@ class Answers:
         cursor = partition.cursor
         assert cursor is not None
         if end.epoch < 0 or end.end_offset < 0:
-            self._check(now_ms, partition)
+            self._tenures.check(now_ms, partition)
             return
         asked = (partition.fetch_offset, partition.fetch_epoch)
         offset, epoch = self._buffer.cut(partition, end)
@@ -370,8 +418,8 @@ class Answers:
             self._stop(partition, error)
         else:
             partition.stand_at(tenure, at, end.epoch)
-            self._emit(Notice(f"{text}; continues there", warning=True, partition=tp))
-            self._emit(Positioned(tp, at, end.epoch, committed=False))
+            self._out.append(Notice(f"{text}; continues there", warning=True, partition=tp))
+            self._out.append(Positioned(tp, at, end.epoch, committed=False))
 
 
 def _note_ends(partition: Partition, told: PartitionAnswer) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kip848_client.core.cluster import Endpoint
+from kip848_client.core.cluster import Endpoint, LearnLeaders
 from kip848_client.core.fetch._model import FetchIntent, FoundOffset
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
@@ -13,6 +13,7 @@ from kip848_client.errors import Kip848Error
 __all__ = [
     "CloseSession",
     "Command",
+    "Commands",
     "ListOffsets",
     "LookUpCommitted",
     "Notice",
@@ -117,3 +118,7 @@ class Notice(Command):
     text: str
     warning: bool
     partition: TopicPartition | None = None
+
+
+Commands = list[Command | LearnLeaders]
+"""The commands of a step so far. The parts of the core share one such list, and add to it."""

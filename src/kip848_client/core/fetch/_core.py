@@ -7,7 +7,7 @@ looked for, leaders asked for, and each broker that can be asked for records is.
 inside: everything that takes time is a command whose answer comes back as an event with the same
 number. An answer that nobody waits for any more changes nothing.
 
-An answer that tells of very many partitions is taken in by portions (``Portions``). Until the last
+An answer that tells of very many partitions is taken in chunks (``ChunkedAnswers``). Until the last
 one nothing is fetched, and no trouble told: what concerns them all is asked and said once.
 
 What was fetched is handed out between steps, without events: ``next_slice`` and ``finish``. Who
@@ -21,8 +21,9 @@ must know.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import Final
+from collections.abc import Collection
+from functools import partial
+from typing import Any, Final
 
 from kip848_client.core.backoff import Jitter
 from kip848_client.core.cluster import (
@@ -42,6 +43,7 @@ from kip848_client.core.fetch import _events as ev
 from kip848_client.core.fetch._answers import Answers
 from kip848_client.core.fetch._assigned import Assigned
 from kip848_client.core.fetch._buffer import Buffer
+from kip848_client.core.fetch._chunked_answers import ChunkedAnswer, ChunkedAnswers
 from kip848_client.core.fetch._model import FetchSettings, Slice, StoredOffset
 from kip848_client.core.fetch._partition import (
     HELD,
@@ -52,7 +54,6 @@ from kip848_client.core.fetch._partition import (
     Phase,
 )
 from kip848_client.core.fetch._planner import Planner
-from kip848_client.core.fetch._portions import Portions
 from kip848_client.core.fetch._positions import Positions
 from kip848_client.core.fetch._queries import Queries
 from kip848_client.core.fetch._snapshot import FetchSnapshot, take_snapshot
@@ -85,16 +86,15 @@ class FetchCore:
     def __init__(self, settings: FetchSettings, jitter: Jitter) -> None:
         jitter = from_outside(jitter)
         self._now = 0
-        self._out: list[Command] = []
+        self._out: Final[do.Commands] = []
         """The commands of the step so far."""
-        self._readable_said = False
         self._closed = False
         self._stale_answers = 0
         self._topics_limit: frozenset[str] | None = None
         self._queried: frozenset[str] = frozenset()
         """Topics that somebody has asked for offsets of."""
         self._judge_metadata = False
-        self._portions = Portions()
+        self._chunks = ChunkedAnswers(settings.rows_a_step)
         self.rows_a_step: Final = settings.rows_a_step
         """See ``FetchSettings``."""
         self._is_partial = False
@@ -102,18 +102,13 @@ class FetchCore:
         self._leaders = Leaders()
         self._buffer = Buffer()
         self._metadata = MetadataQuestions(_metadata_settings(settings), jitter)
-        want = self._metadata.want
-        self._troubles = Troubles(settings, jitter, self._assigned, self._emit)
-        self._planner = Planner(settings, self._leaders, self._buffer, want)
-        self._queries = Queries(settings, jitter, self._leaders, self._emit, want_leaders=want)
-        self._positions = Positions(settings, jitter, self._queries, self._emit)
+        out, metadata = self._out, self._metadata
+        self._troubles = Troubles(settings, jitter, self._assigned, out)
+        self._planner = Planner(settings, self._leaders, self._buffer, metadata)
+        self._queries = Queries(settings, jitter, self._leaders, metadata, out)
+        self._positions = Positions(settings, jitter, self._queries, out)
         self._tenures = Tenures(
-            self._assigned,
-            self._buffer,
-            self._planner,
-            self._positions,
-            self._troubles,
-            self._emit,
+            self._assigned, self._buffer, self._planner, self._positions, self._troubles, out
         )
         self._answers = Answers(
             settings,
@@ -121,23 +116,21 @@ class FetchCore:
             self._assigned,
             self._leaders,
             self._buffer,
+            metadata,
             self._planner,
             self._troubles,
-            self._emit,
-            want_leaders=want,
-            check=self._tenures.check,
-            served=self._served,
-            hinted=self._queries.leader_hinted,
+            self._tenures,
+            self._queries,
+            out,
         )
         self._topics = Topics(
             self._assigned,
             self._leaders,
-            self._metadata,
+            metadata,
+            self._planner,
             self._troubles,
-            self._emit,
-            refresh=self._refresh,
-            begin_anew=self._begin_anew,
-            stop=self._stop,
+            self._tenures,
+            out,
         )
 
     # -- looking -----------------------------------------------------------------------------
@@ -161,14 +154,14 @@ class FetchCore:
     @property
     def is_taking_in(self) -> bool:
         """Whether answers are left that tell of too much for one step."""
-        return self._portions.left
+        return self._chunks.left
 
     @property
     def deadline_ms(self) -> int | None:
         """When to deliver ``TimerFired`` if nothing happens before; ``None`` for never."""
         if self._closed:
             return None
-        if self._portions.left:
+        if self._chunks.left:
             return self._now
         due = (
             self._troubles.due_ms(),
@@ -262,7 +255,7 @@ class FetchCore:
     ) -> tuple[TopicPartition, Kip848Error] | None:
         """An error that is to be raised now: of a partition of which nothing is left to read.
         Deliver ``TroubleTold`` when it was."""
-        if self._portions.left:
+        if self._chunks.left:
             return None
         return self._troubles.next_untold(only)
 
@@ -278,19 +271,12 @@ class FetchCore:
         if self._closed:
             return ()
         self._now = max(self._now, now_ms)
-        self._out = []
-        self._readable_said = False
+        out = self._out
+        out.clear()
         self._take(event)
         if not self._closed:
             self._settle()
-        return tuple(self._out)
-
-    def _emit(self, command: Command) -> None:
-        if isinstance(command, do.Readable):
-            if self._readable_said:
-                return
-            self._readable_said = True
-        self._out.append(command)
+        return _said_once(out) if len(out) > 1 else tuple(out)
 
     def _take(self, event: Event) -> None:
         match event:
@@ -308,15 +294,15 @@ class FetchCore:
             case ev.OffsetsWithdrawn():
                 self._queries.withdraw(self._now, event.ticket)
             case ev.OffsetsListed() | ev.OffsetsNotListed():
-                answer = self._queries.answered(self._now, event)
-                self._begin(answer, waited_for=self._queries.is_open(event.query))
+                waited_for = self._queries.is_open(event.query)
+                self._begin(self._queries.answered(self._now, event), waited_for=waited_for)
             case ev.CommittedFound() | ev.CommittedFailed():
-                answer = self._positions.answered(self._now, event)
-                self._begin(answer, waited_for=self._positions.is_open(event.number))
+                waited_for = self._positions.is_open(event.number)
+                self._begin(self._positions.answered(self._now, event), waited_for=waited_for)
             case ev.CloseRequested():
                 self._close()
             case ev.TimerFired():
-                self._portions.go_on()  # what else is due is found by settling
+                self._chunks.go_on()  # what else is due is found by settling
             case _:
                 self._on_application(event)
 
@@ -325,7 +311,8 @@ class FetchCore:
             case ev.AssignmentChanged():
                 self._assign(event)
             case ev.Started():
-                self._portions.begin(self._start(self._assigned.here(event.partitions)))
+                here = self._assigned.here(event.partitions)
+                self._chunks.begin(ChunkedAnswer(partial(list, here), self._start))
             case ev.AllButHeld():
                 of, fetchable = event.of, event.fetchable
                 for tp, partition in self._assigned.by_tp.items():
@@ -366,7 +353,7 @@ class FetchCore:
             self._tenures.go_on(self._now, partition)
         passes = 0
         while self._positions.deadline_ms == 0 or self._queries.deadline_ms == 0 or not passes:
-            left = self._portions.left
+            left = self._chunks.left
             self._positions.settle(self._now, more=left)
             if not left:
                 self._queries.settle(self._now)
@@ -386,9 +373,9 @@ class FetchCore:
             self._metadata.judged()
         question = self._metadata.ask(self._now)
         if question is not None:
-            self._emit(question)
+            self._out.append(question)
         for request in self._planner.plan(self._now):
-            self._emit(request)
+            self._out.append(request)
 
     def _forget_queried(self) -> None:
         """What is known of a topic goes when nobody wants to know it any more."""
@@ -401,10 +388,10 @@ class FetchCore:
                 self._leaders.forget(topic)
         self._queried = queried
 
-    def _begin(self, answer: Iterator[None], *, waited_for: bool) -> None:
+    def _begin(self, answer: ChunkedAnswer[Any], *, waited_for: bool) -> None:
         self._count_stale(open=waited_for)
         if waited_for:
-            self._portions.begin(answer)
+            self._chunks.begin(answer)
 
     def _count_stale(self, *, open: bool) -> None:  # noqa: A002 - the field's word
         if not open:
@@ -452,17 +439,14 @@ class FetchCore:
             partition.cursor.readable = False
         self._assigned.remove(partition)
 
-    def _start(self, partitions: list[Partition]) -> Iterator[None]:
-        """The listener is done with them."""
-        for count, partition in enumerate(partitions):
-            if count and count % self.rows_a_step == 0:
-                yield
-            if not self._assigned.is_here(partition):
-                continue
-            if self._mark(partition, NOT_STARTED, on=False):
-                self._planner.expect(self._now, partition)
-            if partition.phase is Phase.IDLE and not partition.seek:
-                self._tenures.look(self._now, partition)
+    def _start(self, partition: Partition) -> None:
+        """The listener is done with it."""
+        if not self._assigned.is_here(partition):
+            return
+        if self._mark(partition, NOT_STARTED, on=False):
+            self._planner.expect(self._now, partition)
+        if partition.phase is Phase.IDLE and not partition.seek:
+            self._tenures.look(self._now, partition)
 
     def _limit(self, partition: Partition) -> None:
         limit = self._topics_limit
@@ -476,7 +460,7 @@ class FetchCore:
             self._buffer.refresh(partition)
             self._refresh(partition)
         if partition.readable and (partition.slices or partition.error is not None):
-            self._emit(do.Readable())
+            self._out.append(do.Readable())
         return True
 
     # -- records -----------------------------------------------------------------------------
@@ -484,29 +468,16 @@ class FetchCore:
     def _refresh(self, partition: Partition) -> None:
         self._planner.refresh(self._now, partition)
 
-    def _served(self, partition: Partition) -> None:
-        self._positions.fetched(partition.tp)
-
-    def _begin_anew(self, partition: Partition, topic_id: TopicId) -> None:
-        self._tenures.begin_anew(self._now, partition, topic_id)
-
-    def _stop(self, partition: Partition, error: Kip848Error) -> None:
-        self._tenures.stop_for_good(self._now, partition, error)
-
     def _on_fetch(self, event: ev.FetchAnswered | ev.FetchLost) -> None:
         if isinstance(event, ev.FetchAnswered):
-            self._begin(self._fetched(event), waited_for=self._planner.is_open(event.fetch))
+            waited_for = self._planner.is_open(event.fetch)
+            self._begin(self._answers.answered(self._now, event), waited_for=waited_for)
             return
         ended = self._planner.ended(event.fetch)
         self._count_stale(open=ended is not None)
         if ended is not None:
             node, _ = ended
             self._answers.lost(self._now, node, event.why, event.error, sent=event.sent)
-
-    def _fetched(self, event: ev.FetchAnswered) -> Iterator[None]:
-        ended = self._planner.ended(event.fetch)
-        if ended is not None:
-            yield from self._answers.take(self._now, *ended, event.answer)
 
     def _on_buffer_read(self) -> None:
         read, self._buffer.read = self._buffer.read, {}
@@ -568,13 +539,21 @@ class FetchCore:
     def _close(self) -> None:
         self._closed = True
         for node, session_id in self._planner.clear():
-            self._emit(do.CloseSession(node, session_id))
+            self._out.append(do.CloseSession(node, session_id))
         for partition in self._assigned.by_tp.values():
             self._buffer.clear(partition)
             if partition.cursor is not None:
                 partition.cursor.readable = False
         self._positions.close()
         self._queries.close(self._now)
+
+
+def _said_once(commands: do.Commands) -> tuple[Command, ...]:
+    """Without all but the first ``Readable``."""
+    first = next((n for n, each in enumerate(commands) if isinstance(each, do.Readable)), None)
+    return tuple(
+        each for n, each in enumerate(commands) if n == first or not isinstance(each, do.Readable)
+    )
 
 
 def _metadata_settings(settings: FetchSettings) -> MetadataSettings:

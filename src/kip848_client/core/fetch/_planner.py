@@ -22,11 +22,11 @@ When nothing is fetchable at a broker nothing is sent: an empty session would be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kip848_client.core.cluster import NO_EPOCH, NO_NODE, Leaders
+from kip848_client.core.cluster import NO_EPOCH, NO_NODE, Leaders, MetadataQuestions
 from kip848_client.core.fetch._buffer import Buffer
 from kip848_client.core.fetch._commands import SendFetch
 from kip848_client.core.fetch._model import FetchIntent, FetchSettings, Wanted
@@ -103,14 +103,14 @@ class Node:
 
 
 class Planner:
-    """All brokers. ``want_leaders`` takes a topic and why its leaders are wanted."""
+    """All brokers."""
 
     def __init__(
         self,
         settings: FetchSettings,
         leaders: Leaders,
         buffer: Buffer,
-        want_leaders: Callable[[str, str], None],
+        metadata: MetadataQuestions,
     ) -> None:
         self.nodes: dict[int, Node] = {}
         """In the order in which they are to be asked where the budget does not suffice for all."""
@@ -118,7 +118,7 @@ class Planner:
         self._settings = settings
         self._leaders = leaders
         self._buffer = buffer
-        self._want_leaders = want_leaders
+        self._metadata = metadata
         self._open: dict[int, Node] = {}
         self._reserved_bytes = 0
         self._number = 0
@@ -153,7 +153,7 @@ class Planner:
                 node = self.replicas.target(now_ms, partition, leader)
             partition.mark(NO_LEADER, on=node == NO_NODE)
             if node == NO_NODE:
-                self._want_leaders(partition.tp[0], f"no leader of {shown(partition.tp)} is known")
+                self._metadata.want(partition.tp[0], f"no leader of {shown(partition.tp)} is known")
         self._place(partition, node)
 
     def remove(self, partition: Partition) -> None:

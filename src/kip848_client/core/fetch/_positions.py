@@ -21,7 +21,7 @@ not in the log, each with the policy ``none``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
@@ -29,7 +29,8 @@ from typing import Final
 
 from kip848_client.core.backoff import Jitter, backoff_ms
 from kip848_client.core.cluster import NO_EPOCH
-from kip848_client.core.fetch._commands import Command, LookUpCommitted, Notice
+from kip848_client.core.fetch._chunked_answers import ChunkedAnswer
+from kip848_client.core.fetch._commands import Commands, LookUpCommitted, Notice
 from kip848_client.core.fetch._errors import ANNOUNCED_AFTER_MS, QUIET_MS
 from kip848_client.core.fetch._events import CommittedFailed, CommittedFound
 from kip848_client.core.fetch._model import EARLIEST, LATEST, FetchSettings, StoredOffset
@@ -139,12 +140,12 @@ class Positions:
         settings: FetchSettings,
         jitter: Jitter,
         queries: Queries,
-        emit: Callable[[Command], None],
+        out: Commands,
     ) -> None:
         self._settings = settings
         self._jitter = jitter
         self._queries = queries
-        self._emit = emit
+        self._out = out
         self._searches: dict[TopicPartition, _Search] = {}
         self._idle: dict[TopicPartition, _Search] = {}
         """Those that nothing is asked for at the moment."""
@@ -240,27 +241,43 @@ class Positions:
         """Whether this look-up of committed offsets is under way."""
         return number in self._committed
 
-    def answered(self, now_ms: int, event: CommittedFound | CommittedFailed) -> Iterator[None]:
-        """A look-up of committed offsets ended; stops between portions. Nothing comes of one that
-        was not under way."""
-        searches = self._committed.pop(event.number, ())
-        self._dirty = True
+    def answered(
+        self, now_ms: int, event: CommittedFound | CommittedFailed
+    ) -> ChunkedAnswer[_Search]:
+        """A look-up of committed offsets ended. Nothing comes of one that was not under way."""
         pauses: dict[int, int] = {}
-        for count, search in enumerate(searches):
-            if count and count % self._settings.rows_a_step == 0:
-                yield
-                self._dirty = True
-            if not self._is_current(search):
-                continue
-            if isinstance(event, CommittedFailed):
-                if event.passing:
-                    self._rest(now_ms, search, str(event.error), pauses)
-                else:
-                    self._trouble(now_ms, search, event.error)
-            elif search.tp not in event.offsets:
-                self._rest(now_ms, search, "it could not be found out what is committed", pauses)
+        return ChunkedAnswer(
+            partial(self._begin_answer, event.number),
+            partial(self._take_answer, now_ms, event, pauses),
+            resume=self._resume_answer,
+        )
+
+    def _begin_answer(self, number: int) -> tuple[_Search, ...]:
+        self._dirty = True
+        return self._committed.pop(number, ())
+
+    def _resume_answer(self) -> bool:
+        self._dirty = True
+        return True
+
+    def _take_answer(
+        self,
+        now_ms: int,
+        event: CommittedFound | CommittedFailed,
+        pauses: dict[int, int],
+        search: _Search,
+    ) -> None:
+        if not self._is_current(search):
+            return
+        if isinstance(event, CommittedFailed):
+            if event.passing:
+                self._rest(now_ms, search, str(event.error), pauses)
             else:
-                self._on_committed(now_ms, search, event.offsets[search.tp])
+                self._trouble(now_ms, search, event.error)
+        elif search.tp not in event.offsets:
+            self._rest(now_ms, search, "it could not be found out what is committed", pauses)
+        else:
+            self._on_committed(now_ms, search, event.offsets[search.tp])
 
     def settle(self, now_ms: int, *, more: bool = False) -> None:
         """Ask for what is due. Before that of the queries, which sends what this asks for.
@@ -370,7 +387,7 @@ class Positions:
             search.last = search.last or "the group's coordinator has not answered"
             del self._idle[search.tp]
         self._committed[self._number] = tuple(searches)
-        self._emit(LookUpCommitted(self._number, tuple(each.tp for each in searches)))
+        self._out.append(LookUpCommitted(self._number, tuple(each.tp for each in searches)))
 
     def _on_committed(self, now_ms: int, search: _Search, stored: StoredOffset | None) -> None:
         if stored is None or stored.offset < 0:
@@ -424,13 +441,13 @@ class Positions:
         if offset < 0:
             age_s = self._settings.reset_age_ms / 1000
             text = f"{shown(search.tp)} has no record of the last {age_s:g} s: continues at its end"
-            self._emit(Notice(text, warning=False, partition=search.tp))
+            self._out.append(Notice(text, warning=False, partition=search.tp))
             search.time = LATEST
             self._wait(search, now_ms)
             return
         if search.offset >= 0:
             text = _moved(search, self._settings.reset_policy, offset)
-            self._emit(Notice(text, warning=True, partition=search.tp))
+            self._out.append(Notice(text, warning=True, partition=search.tp))
         self._found(search, StoredOffset(offset, NO_EPOCH))
 
     # -- inside: checks ----------------------------------------------------------------------
@@ -490,7 +507,7 @@ class Positions:
     def _tell(self, searches: list[_Search], text: Callable[[str], str], *, warning: bool) -> None:
         only = searches[0].tp if len(searches) == 1 else None
         what = f"positions of {listed([each.tp for each in searches])}"
-        self._emit(Notice(text(what), warning=warning, partition=only))
+        self._out.append(Notice(text(what), warning=warning, partition=only))
 
 
 def _no_offset(search: _Search) -> NoOffsetForPartition:

@@ -24,14 +24,22 @@ ends the look-up.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, NamedTuple
 
 from kip848_client.core.backoff import Jitter, backoff_ms
-from kip848_client.core.cluster import Leaders, LeadersLearnt, LeadersNotLearnt
+from kip848_client.core.cluster import (
+    NO_NODE,
+    Leaders,
+    LeadersLearnt,
+    LeadersNotLearnt,
+    MetadataQuestions,
+)
+from kip848_client.core.fetch._chunked_answers import ChunkedAnswer
 from kip848_client.core.fetch._commands import (
-    Command,
+    Commands,
     ListOffsets,
     Notice,
     OffsetsFound,
@@ -159,23 +167,21 @@ class _Request(NamedTuple):
 
 
 class Queries:
-    """All look-ups that are open. ``want_leaders`` takes a topic and why its leaders are wanted; it
-    is told again in each ``settle`` that misses them."""
+    """All look-ups that are open. Leaders that are missing are wanted again in each ``settle``."""
 
     def __init__(
         self,
         settings: FetchSettings,
         jitter: Jitter,
         leaders: Leaders,
-        emit: Callable[[Command], None],
-        *,
-        want_leaders: Callable[[str, str], None],
+        metadata: MetadataQuestions,
+        out: Commands,
     ) -> None:
         self._settings = settings
         self._jitter = jitter
         self._leaders = leaders
-        self._emit = emit
-        self._want_leaders = want_leaders
+        self._out = out
+        self._metadata = metadata
         self._number = 0
         self._lookups: dict[Lookup, None] = {}
         self._tickets: dict[int, Lookup] = {}
@@ -233,20 +239,19 @@ class Queries:
 
     def asked_by_user(self, event: OffsetsAsked) -> None:
         """A look-up that is answered by ``OffsetsFound`` or ``OffsetsNotFound``."""
-
-        def done(now_ms: int, result: Found | Kip848Error) -> None:
-            self._forget(now_ms, event.ticket)
-            if isinstance(result, Kip848Error):
-                self._emit(OffsetsNotFound(event.ticket, result))
-            else:
-                self._emit(OffsetsFound(event.ticket, result))
-
         self._tickets[event.ticket] = self.ask(
             event.times,
-            done,
+            partial(self._answer_user, event.ticket),
             read_committed=self._settings.read_committed,
             deadline_ms=event.deadline_ms,
         )
+
+    def _answer_user(self, ticket: int, now_ms: int, result: Found | Kip848Error) -> None:
+        self._forget(now_ms, ticket)
+        if isinstance(result, Kip848Error):
+            self._out.append(OffsetsNotFound(ticket, result))
+        else:
+            self._out.append(OffsetsFound(ticket, result))
 
     def withdraw(self, now_ms: int, ticket: int) -> None:
         """The user does not wait for this one any more; it may have been answered."""
@@ -259,7 +264,7 @@ class Queries:
         lookup = self._tickets.pop(ticket, None)
         if lookup is not None and lookup.announced and lookup.since_ms is not None:
             text = Wait(lookup.last, lookup.since_ms).is_over(now_ms, lookup.announced)
-            self._emit(Notice(text, warning=False))
+            self._out.append(Notice(text, warning=False))
         return lookup
 
     def drop(self, lookup: Lookup) -> None:
@@ -279,28 +284,46 @@ class Queries:
         """Whether an answer to this request is waited for."""
         return query in self._requests
 
-    def answered(self, now_ms: int, event: OffsetsListed | OffsetsNotListed) -> Iterator[None]:
-        """A request ended; stops between portions. Nothing comes of one that was not open."""
-        request = self._requests.pop(event.query, None)
+    def answered(
+        self, now_ms: int, event: OffsetsListed | OffsetsNotListed
+    ) -> ChunkedAnswer[_Question]:
+        """A request ended. Nothing comes of one that was not open."""
+        pauses: dict[int, int] = {}
+        return ChunkedAnswer(
+            partial(self._begin_answer, event.query),
+            partial(self._take_answer, now_ms, event, pauses),
+            resume=self._resume_answer,
+        )
+
+    def _begin_answer(self, query: int) -> tuple[_Question, ...]:
+        request = self._requests.pop(query, None)
         if request is None:
-            return
-        if self._busy.get(request.node) == event.query:
+            return ()
+        if self._busy.get(request.node) == query:
             del self._busy[request.node]
         self._dirty = True
-        pauses: dict[int, int] = {}
-        for count, question in enumerate(request.questions):
-            if count and count % self._settings.rows_a_step == 0:
-                yield
-                self._dirty = True
-            if question.request != event.query or not _is_open(question):
-                continue
-            question.request = None
-            if isinstance(event, OffsetsListed):
-                self._on_row(now_ms, request.node, question, event.rows.get(question.tp), pauses)
-            elif event.error is not None:
-                self._end(now_ms, question.lookup, event.error)
-            else:
-                self._rest(now_ms, question, event.why, pauses, metadata=True)
+        return request.questions
+
+    def _resume_answer(self) -> bool:
+        self._dirty = True
+        return True
+
+    def _take_answer(
+        self,
+        now_ms: int,
+        event: OffsetsListed | OffsetsNotListed,
+        pauses: dict[int, int],
+        question: _Question,
+    ) -> None:
+        if question.request != event.query or not _is_open(question):
+            return
+        question.request = None
+        if isinstance(event, OffsetsListed):
+            self._on_row(now_ms, question, event.rows.get(question.tp), pauses)
+        elif event.error is not None:
+            self._end(now_ms, question.lookup, event.error)
+        else:
+            self._rest(now_ms, question, event.why, pauses, metadata=True)
 
     def leader_hinted(self) -> None:
         """A refusal named the leader of a partition; perhaps the next one does, too: see
@@ -388,7 +411,7 @@ class Queries:
                 continue
             lookup.announced = f"offsets of {listed(lookup.missing)}"
             text = Wait(lookup.last, lookup.since_ms).goes_on(now_ms, lookup.announced)
-            self._emit(Notice(text, warning=True))
+            self._out.append(Notice(text, warning=True))
         self._announce_ms = min(due, default=None)
 
     # -- inside: requests --------------------------------------------------------------------
@@ -416,7 +439,7 @@ class Queries:
                 continue
             leader = self._leader_for(question)
             if leader is None:
-                self._want_leaders(question.tp[0], f"no leader of {shown(question.tp)} is known")
+                self._metadata.want(question.tp[0], f"no leader of {shown(question.tp)} is known")
             elif leader[0] not in self._busy:
                 ready.setdefault(leader[0], []).append((question, leader))
         return ready
@@ -449,14 +472,13 @@ class Queries:
             self._retry_ms[node] = now_ms + self._settings.retry_backoff_ms
         self._busy[node] = self._number
         self._requests[self._number] = _Request(node, tuple(taken))
-        self._emit(ListOffsets(self._number, node, wanted, read_committed))
+        self._out.append(ListOffsets(self._number, node, wanted, read_committed))
 
     # -- inside: answers ---------------------------------------------------------------------
 
     def _on_row(
         self,
         now_ms: int,
-        node: int,
         question: _Question,
         row: ListedOffset | None,
         pauses: dict[int, int],
@@ -468,12 +490,12 @@ class Queries:
             why = f"the name {known} by now"
             self._rest(now_ms, question, why, pauses, metadata=True)
         elif row is None:
-            why = f"broker {node} answered nothing"
+            why = f"broker {_asked(question)} answered nothing"
             self._rest(now_ms, question, why, pauses, metadata=False)
         elif row.error_code:
             self._on_refusal(now_ms, question, row.error_code, pauses)
         elif row.offset < 0 and question.time in (EARLIEST, LATEST):
-            why = f"broker {node} answered offset {row.offset}"
+            why = f"broker {_asked(question)} answered offset {row.offset}"
             self._rest(now_ms, question, why, pauses, metadata=False)
         else:
             offset = max(row.offset, _NONE_THERE)
@@ -524,7 +546,7 @@ class Queries:
         question.lookup.last = _of_partition(question, why)
         self._waiting[question] = None
         if metadata:
-            self._want_leaders(question.tp[0], f"{shown(question.tp)}: {why}")
+            self._metadata.want(question.tp[0], f"{shown(question.tp)}: {why}")
 
     def _strike(self, question: _Question) -> None:
         del question.lookup.missing[question.tp]
@@ -541,6 +563,10 @@ class Queries:
 
 def _is_open(question: _Question) -> bool:
     return question.lookup.missing.get(question.tp) is question
+
+
+def _asked(question: _Question) -> int:
+    return NO_NODE if question.asked_leader is None else question.asked_leader[0]
 
 
 def _of_partition(question: _Question, why: str) -> str:

@@ -7,11 +7,11 @@ wrong belongs to the position before, and goes with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from kip848_client.core.fetch._assigned import Assigned
 from kip848_client.core.fetch._buffer import Buffer
-from kip848_client.core.fetch._commands import Command, Positioned
+from kip848_client.core.fetch._commands import Commands, Positioned
 from kip848_client.core.fetch._events import SeekBegun, SeekEnded
 from kip848_client.core.fetch._model import StoredOffset
 from kip848_client.core.fetch._partition import NOT_STARTED, RESTING, Partition, Phase
@@ -35,7 +35,7 @@ class Tenures:
         planner: Planner,
         positions: Positions,
         troubles: Troubles,
-        emit: Callable[[Command], None],
+        out: Commands,
     ) -> None:
         self.stale = 0
         """Positions that were found for a tenure that is over."""
@@ -44,7 +44,7 @@ class Tenures:
         self._planner = planner
         self._positions = positions
         self._troubles = troubles
-        self._emit = emit
+        self._out = out
         self._seeks: dict[int, tuple[TopicPartition, ...]] = {}
         """Seeks whose offsets are being looked up, by ticket."""
 
@@ -71,7 +71,7 @@ class Tenures:
     ) -> None:
         self.drop(partition)
         partition.stand_at(self._assigned.new_tenure(), at.offset, at.leader_epoch)
-        self._emit(Positioned(partition.tp, at.offset, at.leader_epoch, committed))
+        self._out.append(Positioned(partition.tp, at.offset, at.leader_epoch, committed))
         self._planner.refresh(now_ms, partition)
 
     def seek(
@@ -104,6 +104,10 @@ class Tenures:
                 self.seek(now_ms, partition, at, committed=event.committed)
             elif partition.phase is Phase.IDLE and not partition.why_not & NOT_STARTED:
                 self.look(now_ms, partition)
+
+    def served(self, partition: Partition) -> None:
+        """A broker served it: its position is not out of range."""
+        self._positions.fetched(partition.tp)
 
     def check(self, now_ms: int, partition: Partition) -> None:
         """A broker calls its position out of range. What is buffered is good, and comes first."""

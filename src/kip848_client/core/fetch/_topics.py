@@ -10,18 +10,19 @@ of a name nor that its last one is deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from kip848_client.core.cluster import Leaders, LeadersLearnt, MetadataQuestions, TopicLeaders
 from kip848_client.core.fetch._assigned import Assigned
-from kip848_client.core.fetch._commands import Command, Notice
+from kip848_client.core.fetch._commands import Commands, Notice
 from kip848_client.core.fetch._errors import QUIET_MS
 from kip848_client.core.fetch._partition import Partition, Phase
+from kip848_client.core.fetch._planner import Planner
+from kip848_client.core.fetch._tenures import Tenures
 from kip848_client.core.fetch._troubles import Troubles
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, format_topic_id
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
-from kip848_client.errors import Kip848Error, TopicGone, broker_error
+from kip848_client.errors import TopicGone, broker_error
 
 __all__ = ["Topics"]
 
@@ -32,29 +33,25 @@ GONE_AFTER_MS: Final = 30_000
 
 
 class Topics:
-    """The assigned topics. ``refresh`` is called for each partition that may have another leader,
-    ``begin_anew`` for one that is of another topic from now on, ``stop`` for one that is over."""
+    """The assigned topics."""
 
     def __init__(
         self,
         assigned: Assigned,
         leaders: Leaders,
         metadata: MetadataQuestions,
+        planner: Planner,
         troubles: Troubles,
-        emit: Callable[[Command], None],
-        *,
-        refresh: Callable[[Partition], None],
-        begin_anew: Callable[[Partition, TopicId], None],
-        stop: Callable[[Partition, Kip848Error], None],
+        tenures: Tenures,
+        out: Commands,
     ) -> None:
         self._assigned = assigned
         self._leaders = leaders
         self._metadata = metadata
+        self._planner = planner
         self._troubles = troubles
-        self._emit = emit
-        self._refresh = refresh
-        self._begin_anew = begin_anew
-        self._stop = stop
+        self._tenures = tenures
+        self._out = out
         self._missing: dict[str, int] = {}
         """Topics that the cluster does not know, and since when."""
         self._noticed: set[str] = set()
@@ -92,7 +89,7 @@ class Topics:
             for partition in strangers:
                 if partition.topic_id is not None:
                     self._leaders.drop(partition.topic_id)
-                self._refresh(partition)
+                self._planner.refresh(now_ms, partition)
             # some may be of the old topic yet, and some of the new one
             partitions = [each for each in partitions if each.topic_id in (None, topic_id)]
         if not partitions:
@@ -107,10 +104,10 @@ class Topics:
             if partition.topic_id is None:
                 self._assigned.learn_id(partition, topic_id)
             elif partition.topic_id != topic_id:
-                self._begin_anew(partition, topic_id)
+                self._tenures.begin_anew(now_ms, partition, topic_id)
             if before.get(partition.tp[1]) != self._leaders.at(partition.key):
                 self._troubles.wake(partition)
-            self._refresh(partition)
+            self._planner.refresh(now_ms, partition)
         if any(each.by_hand for each in partitions):
             self._metadata.watch(topic, topic_id)
 
@@ -127,7 +124,7 @@ class Topics:
             f"topic {topic} was deleted and created again: "
             f"it is {format_topic_id(topic_id)} now, and is read as if nothing were committed"
         )
-        self._emit(Notice(text, warning=True))
+        self._out.append(Notice(text, warning=True))
         return True
 
     # -- what is not there -------------------------------------------------------------------
@@ -143,11 +140,11 @@ class Topics:
         if lost[0].by_hand:
             self._metadata.ask_by_name_too(topic)
         if now_ms - since_ms >= GONE_AFTER_MS:
-            self._tell_gone(topic, lost)
+            self._tell_gone(now_ms, topic, lost)
         for partition in lost:
-            self._refresh(partition)
+            self._planner.refresh(now_ms, partition)
 
-    def _tell_gone(self, topic: str, lost: list[Partition]) -> None:
+    def _tell_gone(self, now_ms: int, topic: str, lost: list[Partition]) -> None:
         if lost[0].by_hand:
             error = TopicGone(
                 f"topic {topic}, which was assigned by hand, is deleted; "
@@ -156,11 +153,11 @@ class Topics:
             )
             for partition in lost:
                 if partition.phase is not Phase.STOPPED:
-                    self._stop(partition, error)
+                    self._tenures.stop_for_good(now_ms, partition, error)
         elif topic not in self._noticed:
             self._noticed.add(topic)
             text = f"topic {topic} is assigned by the group, but the cluster does not know its id"
-            self._emit(Notice(f"{text}; is it deleted?", warning=True))
+            self._out.append(Notice(f"{text}; is it deleted?", warning=True))
 
     def _on_error(self, now_ms: int, told: TopicLeaders) -> None:
         code = told.error_code
@@ -177,11 +174,11 @@ class Topics:
             if now_ms - since_ms >= QUIET_MS and topic not in self._noticed:
                 self._noticed.add(topic)
                 text = f"topic {topic} is assigned, but no broker tells of it: {error_name(code)}"
-                self._emit(Notice(f"{text}. Trying on.", warning=True))
+                self._out.append(Notice(f"{text}. Trying on.", warning=True))
         else:
             error = broker_error(code, error_name(code), f"topic {topic}", api="Metadata")
             for partition in partitions:
                 if partition.phase is Phase.READY:
                     self._troubles.stop(partition, error, Phase.READY)
         for partition in partitions:
-            self._refresh(partition)
+            self._planner.refresh(now_ms, partition)

@@ -8,13 +8,13 @@ once a second.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from heapq import heappop, heappush
 from typing import Final
 
 from kip848_client.core.backoff import Jitter, backoff_ms
 from kip848_client.core.fetch._assigned import Assigned
-from kip848_client.core.fetch._commands import Command, Notice, Readable
+from kip848_client.core.fetch._commands import Commands, Notice, Readable
 from kip848_client.core.fetch._errors import QUIET_MS
 from kip848_client.core.fetch._model import FetchSettings
 from kip848_client.core.fetch._partition import (
@@ -44,12 +44,12 @@ class Troubles:
         settings: FetchSettings,
         jitter: Jitter,
         assigned: Assigned,
-        emit: Callable[[Command], None],
+        out: Commands,
     ) -> None:
         self._settings = settings
         self._jitter = jitter
         self._assigned = assigned
-        self._emit = emit
+        self._out = out
         self._alarms: list[tuple[int, int, Partition]] = []
         self._alarms_set = 0
         self._late: dict[str, list[TopicPartition]] = {}
@@ -75,7 +75,7 @@ class Troubles:
             lasts_s = QUIET_MS // 1000
             text = f"{listed(late)} could not be fetched for {lasts_s} s: {why}. Trying on."
             only = late[0] if len(late) == 1 else None
-            self._emit(Notice(text, warning=True, partition=only))
+            self._out.append(Notice(text, warning=True, partition=only))
         self._late.clear()
 
     def rest_quietly(self, now_ms: int, partition: Partition) -> None:
@@ -136,12 +136,12 @@ class Troubles:
         partition.error = error
         self._untold[partition.tp] = partition
         if not partition.slices:
-            self._emit(Readable())
+            self._out.append(Readable())
 
     def remind(self) -> None:
         """There may be something to tell that could not be told until now."""
         if self._untold:
-            self._emit(Readable())
+            self._out.append(Readable())
 
     def next_untold(
         self, only: Collection[TopicPartition]

@@ -1,4 +1,4 @@
-"""Answers that tell of very many partitions are taken in by portions."""
+"""Answers that tell of very many partitions are taken in chunks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COMMITTED = FetchSettings(max_bytes=16_000_000, rows_a_step=2, has_group=True)
 
 def fire(h: Harness) -> None:
     """A turn of the event loop."""
-    assert h.core.deadline_ms == h.now, "the next portion is due at once"
+    assert h.core.deadline_ms == h.now, "the next chunk is due at once"
     h.post(TimerFired())
 
 
@@ -48,7 +48,7 @@ def positions(h: Harness) -> list[int | None]:
     return [h.core.position(tp(n)) for n in range(5)]
 
 
-def test_positions_are_found_by_portions_and_then_fetched_in_one_request() -> None:
+def test_positions_are_found_in_chunks_and_then_fetched_in_one_request() -> None:
     h = Harness(TWO, partitions=5)
     h.answers_offsets = False
     h.assign(*range(5)).advance(0)
@@ -129,7 +129,7 @@ def test_a_broker_is_not_asked_again_before_all_of_its_answer_is_taken() -> None
     assert 1 in h.open
 
 
-def test_who_seeks_between_two_portions_is_not_moved_back() -> None:
+def test_who_seeks_between_two_chunks_is_not_moved_back() -> None:
     h = begun()
     h.answer({n: data(0) for n in range(5)})
     h.post(Sought(tp(3), 50, -1))
