@@ -44,7 +44,9 @@ _UNITS: Final = {"ms": "ms", "ns": "ns", "seconds": "s", "bytes": "By"}
 
 
 def instrument(metrics: Metrics, meter_provider: MeterProvider | None = None) -> None:
-    """Make an observable instrument for each metric. Call it once for each ``Metrics``.
+    """Make an observable instrument for each metric.
+
+    Call it once for each ``Metrics``.
 
     Args:
         metrics: What the clients have as their setting ``metrics``.

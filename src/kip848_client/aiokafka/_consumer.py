@@ -50,12 +50,20 @@ def _marked_as_coroutine(function: F) -> F:
 
 
 class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no types
-    """``aiokafka.AIOKafkaConsumer`` on KIP-848. Arguments, methods, results and errors are
-    aiokafka's; docs/how-to/come-from-aiokafka.md says what differs.
+    """``aiokafka.AIOKafkaConsumer`` on KIP-848.
 
-    Takes the settings of ``kip848_client.Consumer`` beside aiokafka's, ``group_remote_assignor`` or
-    ``strict`` for instance. Those of the classic protocol are accepted and reported once, each with
-    what to set on the broker instead; ``strict=True`` refuses them, with ``ValueError``.
+    Arguments, methods, results and errors are aiokafka's; docs/how-to/come-from-aiokafka.md says
+    what differs.
+
+    Args:
+        *topics: Names of topics to subscribe to.
+        **settings: aiokafka's, and those of ``kip848_client.Consumer``, such as
+            ``group_remote_assignor``. Settings of the classic protocol are accepted and reported
+            once, each with what to set on the broker instead. ``strict=True`` refuses them.
+
+    Raises:
+        TypeError: A setting is unknown.
+        ValueError: A setting is wrong.
     """
 
     _closed: bool | None
@@ -99,7 +107,16 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
         return self._inner.member
 
     def group_metadata(self) -> GroupMetadata:
-        """Who this member is, for ``AIOKafkaProducer.send_offsets_to_transaction``."""
+        """Identify this member for ``AIOKafkaProducer.send_offsets_to_transaction``.
+
+        Take a new snapshot for each transaction.
+
+        Returns:
+            The group, the member id and its epoch.
+
+        Raises:
+            IllegalStateError: There is no ``group_id``.
+        """
         with _translating:
             return self._inner.group_metadata()
 
@@ -110,10 +127,16 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
         return self
 
     async def start(self) -> None:
-        """Connect, join the group, and wait for the first assignment, for at most
-        ``request_timeout_ms``; a group that has nothing for us is not waited for longer than one
-        and a half of its heartbeats take. Raises ``KafkaConnectionError`` when no broker answers,
-        ``UnsupportedVersionError`` for one without KIP-848."""
+        """Connect, join the group, and wait for the first assignment.
+
+        Waits for at most ``request_timeout_ms``. If the group has nothing for this member, it waits
+        for one and a half heartbeat intervals.
+
+        Raises:
+            KafkaConnectionError: No broker answers.
+            UnsupportedVersionError: The broker does not have KIP-848.
+            AssertionError: ``start`` was called before.
+        """
         inner = self._inner
         with _translating:
             inner.check_home()
@@ -131,9 +154,19 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
 
     @_marked_as_coroutine
     def stop(self) -> Any:
-        """Let the tasks that hold records come back, commit what is done (with auto-commit), leave
-        the group, disconnect. See ``kip848_client.Consumer.stop``: who calls this is done with what
-        it has, whichever task awaits it (``asyncio.gather`` makes one)."""
+        """Commit what is done (with auto-commit), leave the group, and disconnect.
+
+        Waits for the tasks that hold records, see ``kip848_client.Consumer.stop``. The records of
+        the calling task are done, whichever task awaits the result (``asyncio.gather`` makes one).
+        A second call does nothing.
+
+        Returns:
+            A coroutine; await it.
+
+        Raises:
+            IllegalStateError: The call comes from a method of the listener, or from another event
+                loop. What a listener raises is logged.
+        """
         return self._stop(calling_task())
 
     async def _stop(self, caller: Caller) -> None:
@@ -156,19 +189,45 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
             _log.exception("the rebalance listener failed")
 
     async def position(self, partition: Any) -> int:
-        """The offset of the next record, waiting until it is known. Raises ``IllegalStateError``
-        for a partition that is not ours, or not any more."""
+        """Get the offset of the next record, waiting until it is known.
+
+        Args:
+            partition: A ``TopicPartition``.
+
+        Returns:
+            The offset.
+
+        Raises:
+            IllegalStateError: The partition is not assigned, or not any more.
+        """
         with _translating:
             return await self._inner.position(partition)
 
     async def topics(self) -> Any:
-        """Every topic that we may see."""
+        """List the topics that this principal may see.
+
+        Returns:
+            Their names.
+
+        Raises:
+            KafkaError: The brokers gave no answer, or refused.
+        """
         with _translating:
             self._inner.check_home()
         return await super().topics()
 
     def partitions_for_topic(self, topic: str) -> set[int] | None:
-        """The partitions of a topic, ``None`` where they are not known."""
+        """Get the partitions of a topic, without a request.
+
+        Args:
+            topic: Name of the topic.
+
+        Returns:
+            Their numbers, ``None`` if they are not known.
+
+        Raises:
+            IllegalStateError: The call comes from another event loop, thread or process.
+        """
         found: Any = None
         if self._inner.was_started and not self._inner.is_over:
             with _translating:
@@ -176,17 +235,57 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
         return set(found) if found else self._client.cluster.partitions_for_topic(topic)
 
     async def seek_to_beginning(self, *partitions: Any) -> bool:
-        """Go on at the first offset of these partitions, or of all that are ours."""
+        """Move the positions to the first offset of the log.
+
+        Args:
+            *partitions: Which ones; default: all that are assigned.
+
+        Returns:
+            Always ``True``.
+
+        Raises:
+            IllegalStateError: One of them is not assigned.
+            TypeError: One of them is not a ``TopicPartition``.
+            AssertionError: Nothing is assigned.
+            KafkaError: The leaders gave no answer, or refused.
+        """
         with _translating:
             return await self._inner.seek_to_beginning(*self._chosen(partitions))
 
     async def seek_to_end(self, *partitions: Any) -> bool:
-        """Go on after the last record of these partitions, or of all that are ours."""
+        """Move the positions behind the last record of the log.
+
+        Args:
+            *partitions: Which ones; default: all that are assigned.
+
+        Returns:
+            Always ``True``.
+
+        Raises:
+            IllegalStateError: One of them is not assigned.
+            TypeError: One of them is not a ``TopicPartition``.
+            AssertionError: Nothing is assigned.
+            KafkaError: The leaders gave no answer, or refused.
+        """
         with _translating:
             return await self._inner.seek_to_end(*self._chosen(partitions))
 
     async def seek_to_committed(self, *partitions: Any) -> dict[Any, int | None]:
-        """Go on at the committed offsets, and return them."""
+        """Move the positions to the committed offsets.
+
+        Args:
+            *partitions: Which ones; default: all that are assigned.
+
+        Returns:
+            The committed offset of each partition, ``None`` where there is none.
+
+        Raises:
+            IllegalOperation: There is no ``group_id``.
+            IllegalStateError: One of them is not assigned.
+            TypeError: One of them is not a ``TopicPartition``.
+            AssertionError: Nothing is assigned.
+            KafkaError: The coordinator gave no answer, or refused.
+        """
         chosen = self._chosen(partitions)
         if self._group_id is None:
             raise errors.IllegalOperation("Requires group_id")

@@ -34,13 +34,17 @@ _installations: Final[list[Installation]] = []
 
 
 class Installation:
-    """What ``install`` has done; ``undo`` it, or leave the block. While there is another one, the
-    classes stay where they are."""
+    """What ``install`` has done. Call ``undo``, or leave the block.
+
+    The classes stay in place until each installation is undone.
+    """
 
     def undo(self) -> None:
-        """Put back what was there, aiokafka's classes as a rule. Objects that were made meanwhile
-        stay what they are, and so does what others have put in our place, which a warning names.
-        Calling it again does nothing."""
+        """Put back the classes that were there before, usually aiokafka's.
+
+        Objects that were created meanwhile stay what they are. So does a class that other code has
+        put in place of ours; a warning names it. A second call does nothing. Raises nothing.
+        """
         if self not in _installations:
             return
         _installations.remove(self)
@@ -62,11 +66,15 @@ class Installation:
 
 
 def install() -> Installation:
-    """Let ``aiokafka.AIOKafkaConsumer`` and ``aiokafka.AIOKafkaProducer`` be ours, for everybody in
-    this process who looks them up from now on.
+    """Replace aiokafka's two client classes by ours in this process.
 
-    Call it before a framework makes its brokers (FastStream) or is imported (kstreams). Modules
-    and subclasses that have aiokafka's classes already are named in a warning.
+    Code that looks up ``aiokafka.AIOKafkaConsumer`` or ``aiokafka.AIOKafkaProducer`` from now on
+    gets ours. Call it before a framework creates its brokers (FastStream) or is imported
+    (kstreams). A warning names modules and subclasses that have aiokafka's classes already. Raises
+    nothing.
+
+    Returns:
+        What undoes it: call ``undo``, or use it in a ``with`` statement.
     """
     if not _installations:
         late = _late()

@@ -33,11 +33,18 @@ __all__ = ["AIOKafkaProducer"]
 
 
 class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no types
-    """``aiokafka.AIOKafkaProducer``, each record once and in order, with transactions that cannot
-    be committed when something of them was refused. Arguments, methods, results and errors are
-    aiokafka's; docs/how-to/come-from-aiokafka.md says what differs.
+    """``aiokafka.AIOKafkaProducer``, which sends each record once and in order.
 
-    Takes the settings of ``kip848_client.Producer`` beside aiokafka's, whose defaults stay.
+    A transaction cannot be committed when something of it was refused. Arguments, methods, results
+    and errors are aiokafka's; docs/how-to/come-from-aiokafka.md says what differs.
+
+    Args:
+        **settings: aiokafka's, and those of ``kip848_client.Producer``. The defaults are
+            aiokafka's.
+
+    Raises:
+        TypeError: A setting is unknown.
+        ValueError: A setting is wrong.
     """
 
     _closed: bool | None
@@ -72,8 +79,14 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
         return self
 
     async def stop(self) -> None:
-        """Send what waits, abort an open transaction, disconnect. Takes ``request_timeout_ms`` and
-        ``linger_ms`` at most, 30 s with a transactional id."""
+        """Send what waits, abort an open transaction, and disconnect.
+
+        Takes at most ``request_timeout_ms`` plus ``linger_ms``; 30 s with a transactional id. A
+        second call does nothing.
+
+        Raises:
+            IllegalOperation: The call comes from another event loop, thread or process.
+        """
         if self._closed:
             return
         with self._translating:
@@ -85,7 +98,17 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
             await self.client.close()
 
     async def partitions_for(self, topic: str) -> set[int]:
-        """The partitions of a topic."""
+        """Get the partitions of a topic.
+
+        Args:
+            topic: Name of the topic.
+
+        Returns:
+            Their numbers.
+
+        Raises:
+            KafkaError: The brokers gave no answer, or refuse the topic.
+        """
         found = set(await super().partitions_for(topic))
         await self.client.learn_of(topic)
         return found
@@ -113,8 +136,15 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
     # -- transactions ----------------------------------------------------------------------------
 
     async def begin_transaction(self) -> None:
-        """Open a transaction. Takes a turn of the loop, as in aiokafka: a task that is cancelled in
-        it has begun nothing."""
+        """Open a transaction.
+
+        Gives way to other tasks once before that, as in aiokafka: a task that is cancelled then has
+        begun nothing.
+
+        Raises:
+            IllegalOperation: The producer has no ``transactional_id``, or a transaction is open.
+            KafkaError: The coordinator cannot be had in time.
+        """
         self._ensure_transactional()
         await asyncio.sleep(0)
         with self._translating:
@@ -123,14 +153,26 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
     async def commit_transaction(self) -> None:
         """Wait for everything that was sent in the transaction, and commit it.
 
-        Raises ``TransactionAbortedError`` when something of it was refused or lost: abort it then;
-        ``CommitInDoubtError`` when nobody answers in time: the same call again tells how it ended.
+        If the caller is cancelled the commit goes on, as in aiokafka.
+
+        Raises:
+            TransactionAbortedError: Something of it was refused or lost; call
+                ``abort_transaction``.
+            CommitInDoubtError: The outcome is not known in time; call it again.
+            IllegalOperation: The producer has no ``transactional_id``, or no transaction is open.
         """
         self._ensure_transactional()
         await self._to_its_end(self._inner.commit_transaction())
 
     async def abort_transaction(self) -> None:
-        """Drop what waits, and abort the transaction."""
+        """Drop what waits, and abort the transaction.
+
+        If the caller is cancelled the abort goes on, as in aiokafka.
+
+        Raises:
+            IllegalOperation: The producer has no ``transactional_id``, or no transaction is open.
+            KafkaError: The coordinator gave no answer in time; the abort goes on.
+        """
         self._ensure_transactional()
         await self._to_its_end(self._inner.abort_transaction())
 
@@ -141,15 +183,20 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
             await asyncio.shield(asyncio.ensure_future(ending))
 
     async def send_offsets_to_transaction(self, offsets: Any, group_id: Any) -> None:
-        """Commit ``offsets`` of a group with the transaction.
+        """Commit a group's offsets with the transaction.
 
-        ``group_id`` is the name of the group: when a consumer of this process has read the
-        partitions, it is found, and the offsets are committed in its name. Or it is that
-        ``AIOKafkaConsumer`` (``offsets`` may be ``None`` then: after everything it has handed out),
-        or its ``group_metadata()``, taken together with the offsets.
+        Args:
+            offsets: By partition, as aiokafka takes them. ``None`` with a consumer: the position
+                after everything it has handed out.
+            group_id: Name of the group. If a consumer of this process has read the partitions, the
+                offsets are committed for that member. Or that ``AIOKafkaConsumer``, or its
+                ``group_metadata()``, taken together with the offsets.
 
-        Raises ``CommitFailedError`` for partitions that are not the consumer's any more; the
-        transaction can only be aborted then.
+        Raises:
+            CommitFailedError: A partition is not the consumer's any more; the transaction can only
+                be aborted.
+            IllegalOperation: The producer has no ``transactional_id``, or no transaction is open.
+            ValueError: ``group_id`` is empty.
         """
         self._ensure_transactional()
         with self._translating:

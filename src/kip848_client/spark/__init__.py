@@ -34,8 +34,16 @@ _WHERE: Final = {
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format ``kip848`` known to a session; Spark finds it by itself where the package is
-    installed. Raises ``ImportError`` where pyspark is missing or older than 4.2."""
+    """Register the format ``kip848`` in a session.
+
+    Spark finds it without this call where the package is installed.
+
+    Args:
+        spark: The session.
+
+    Raises:
+        ImportError: pyspark is missing or older than 4.2.
+    """
     from kip848_client.spark._source import Kip848DataSource
 
     spark.dataSource.register(Kip848DataSource)

@@ -32,11 +32,20 @@ _WHEN: Final = (2024, 1, 1, 0, 0, 0)
 
 
 def write_archive(file: str | Path) -> Path:
-    """Write the package, in pure Python, to ``file``, whose name ends with ``.zip``: for
-    ``--py-files`` of ``spark-submit`` or ``spark.addArtifacts(file, pyfile=True)``. What it needs
-    (aiokafka and so on) is not in it.
+    """Write this package, in pure Python, as an archive for executors.
 
-    Raises ``ConfigError`` for another name; ``OSError``.
+    Use it with ``--py-files`` of ``spark-submit`` or ``spark.addArtifacts(file, pyfile=True)``.
+    What the package needs (aiokafka and others) is not in it.
+
+    Args:
+        file: A path that ends with ``.zip``.
+
+    Returns:
+        The path.
+
+    Raises:
+        ConfigError: The name has another ending.
+        OSError: The file cannot be written.
     """
     path = Path(file)
     if path.suffix != ".zip":
@@ -51,12 +60,19 @@ def write_archive(file: str | Path) -> Path:
 
 
 def ship(spark: SparkSession) -> None:
-    """Have the executors of a session get this package, in pure Python, and take it before one that
-    they have; of Spark Connect, too. ``register`` comes after it.
+    """Give this package, in pure Python, to the executors of a session.
 
-    Executors need what the package needs: aiokafka, pyarrow and so on, at the same paths as here or
-    in an archive. A driver that has the package from ``--py-files`` itself gives nothing more: they
-    have it, too. Raises ``ConfigError`` and ``OSError`` as ``write_archive``.
+    They use it before one that they have installed; Spark Connect's, too. Call ``register`` after
+    it. Executors need what the package needs (aiokafka, pyarrow and others), at the same paths as
+    here or in an archive. A driver that has the package from ``--py-files`` gives nothing more: its
+    executors have it, too.
+
+    Args:
+        spark: The session.
+
+    Raises:
+        ConfigError: The package cannot be found.
+        OSError: The archive cannot be written.
     """
     file = _archive_of_this_process()
     if file is None:

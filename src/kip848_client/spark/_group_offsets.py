@@ -37,20 +37,28 @@ _PAUSE_MAX_S: Final = 30.0
 
 
 class GroupOffsets(StreamingQueryListener):
-    """Commits what a query of ``format("kafka")`` has done to a group, which shows its lag then.
+    """Commit to a group what a query of ``format("kafka")`` has processed.
+
+    ::
 
         options = {"kafka.bootstrap.servers": "...", "kafka.group.id": "billing", ...}
         query = spark.readStream.format("kafka").options(**options) ... .start()
         with GroupOffsets(spark, query, options) as offsets:
             query.awaitTermination()
 
-    Spark's source never commits (SPARK-27549): its checkpoint alone knows how far it is, and
-    tools that look at groups see nothing. The group must have no members; nothing is read from it.
-    A commit that fails is logged and repeated, and never ends the query. ``format("kip848")`` needs
-    none of this.
+    Spark's source never commits (SPARK-27549): only its checkpoint has its position, and tools that
+    look at groups see no lag. The group must have no members. Nothing is read from it. A commit
+    that fails is logged and repeated, and never ends the query. ``format("kip848")`` does not need
+    this. Creating the object does not connect yet.
 
-    Raises ``ConfigError`` without ``kafka.bootstrap.servers`` or ``kafka.group.id``, and for
-    settings of security that are wrong. Does not connect yet.
+    Args:
+        spark: The session of the query.
+        query: The running query.
+        options: Those of the query's source. ``kafka.bootstrap.servers`` and ``kafka.group.id`` are
+            needed.
+
+    Raises:
+        ConfigError: One of these two is missing, or a setting of security is wrong.
     """
 
     def __init__(
@@ -93,15 +101,22 @@ class GroupOffsets(StreamingQueryListener):
         self.close()
 
     def lag(self) -> dict[TopicPartition, int]:
-        """How many records each partition has that the query has not processed, as of its last
-        progress."""
+        """Get what the query has not processed, as of its last progress. Raises nothing.
+
+        Returns:
+            A number of records by partition.
+        """
         return lag_between(self._done, self._latest)
 
     def close(self, timeout_s: float = 10.0) -> None:
-        """Tell the group what the query has done so far, and listen no more.
+        """Commit what the query has processed so far, and stop listening.
 
-        Call it after the query has ended, or when it goes on without a group. What the group could
-        not be told within ``timeout_s`` is logged: the next run of the query tells it.
+        Call it after the query has ended, or to let it go on without a group. If the commit does
+        not succeed in time, that is logged: the next run of the query commits it. A second call
+        does nothing. Raises nothing for what brokers do.
+
+        Args:
+            timeout_s: How long to wait for the commit, in seconds.
         """
         with self._lock:
             if self._is_closed:
@@ -167,14 +182,30 @@ class GroupOffsets(StreamingQueryListener):
     # -- what Spark calls ------------------------------------------------------------------------
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802  # Spark's name
-        """Not needed."""
+        """Do nothing. Spark calls it. Raises nothing.
+
+        Args:
+            event: Spark's.
+        """
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802  # Spark's name
-        """A batch is in Spark's log of commits."""
+        """Note the positions of a batch in Spark's commit log.
+
+        Spark calls it. Raises nothing.
+
+        Args:
+            event: Spark's.
+        """
         if str(event.progress.id) == str(self._query.id):  # one is a UUID, one a text
             with self._lock:
                 if not self._is_closed:  # else it was on its way
                     self._take(event.progress)
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802  # Spark's name
-        """Not needed: who ends the query closes this."""
+        """Do nothing: the code that ends the query calls ``close``.
+
+        Spark calls it. Raises nothing.
+
+        Args:
+            event: Spark's.
+        """

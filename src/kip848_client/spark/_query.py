@@ -29,15 +29,22 @@ _PAUSE_S: Final = 0.05
 
 
 class QueryControl(StreamingQueryListener):
-    """Tells the source of a query at once when Spark has a batch, and stops the query in order.
+    """Report a query's batches to its source at once, and stop it in order.
+
+    ::
 
         query = frame.option("control", path).load().writeStream. ... .start()
         control = QueryControl(spark, query, path)
         ...
         control.stop()
 
-    Without it a group waits for partitions until the query's next trigger. ``path`` is that of the
-    source's option ``control``; driver and source run on one machine.
+    Without it a group waits for partitions until the query's next trigger. Driver and source run on
+    one machine.
+
+    Args:
+        spark: The session of the query.
+        query: The running query.
+        path: That of the source's option ``control``.
     """
 
     def __init__(self, spark: SparkSession, query: StreamingQuery, path: str) -> None:
@@ -46,24 +53,39 @@ class QueryControl(StreamingQueryListener):
         self._end_listening = listen(spark, query, self)
 
     def status(self, timeout_s: float = 60.0) -> dict[str, Any]:
-        """What the source says of itself: ``ownership``, ``batch`` (that Spark has in hand),
-        ``partitions``, and for a member ``leaving`` and ``member_epoch``. Raises
-        ``TransportError``."""
+        """Get the state of the source, which is waited for if it does not listen yet.
+
+        Args:
+            timeout_s: How long to wait, in seconds.
+
+        Returns:
+            ``ownership``, ``batch`` (that Spark works on), ``partitions``, and for a member
+            ``leaving`` and ``member_epoch``.
+
+        Raises:
+            TransportError: The source cannot be reached in time.
+        """
         return self._ask({"status": True}, timeout_s)
 
     def stop(self, timeout_s: float = 300.0) -> None:
-        """Drain and stop: nothing new is planned, the batch in hand is finished and committed, the
-        group is left, the query stopped. A restart repeats nothing.
+        """Drain the query and stop it: a restart repeats nothing.
 
-        Raises ``TransportError`` when the source cannot be reached or is not done in time (the
-        query goes on then: ``query.stop()`` ends it, and its batch is repeated).
+        Nothing new is planned, the current batch is finished and committed, the group is left, and
+        the query stopped.
+
+        Args:
+            timeout_s: How long the source may take, in seconds.
+
+        Raises:
+            TransportError: The source cannot be reached, or is not done in time. The query goes on:
+                ``query.stop()`` ends it, and its batch is repeated.
         """
         self._ask({"drain": True}, timeout_s)
         self._query.stop()
         self.close()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening. Raises nothing."""
         self._end_listening()
 
     def _ask(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
@@ -80,10 +102,21 @@ class QueryControl(StreamingQueryListener):
     # -- what Spark calls --------------------------------------------------------------------
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802  # Spark's name
-        """Not needed."""
+        """Do nothing. Spark calls it. Raises nothing.
+
+        Args:
+            event: Spark's.
+        """
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802  # Spark's name
-        """A batch is in Spark's log of commits."""
+        """Report a batch in Spark's commit log to the source.
+
+        Spark calls it. Raises nothing. If the source cannot be reached, it learns of the batch with
+        the next one; that is logged.
+
+        Args:
+            event: Spark's.
+        """
         if str(event.progress.id) != str(self._query.id):  # one is a UUID, one a text
             return
         for source in event.progress.sources:
@@ -95,4 +128,8 @@ class QueryControl(StreamingQueryListener):
                 _log.info("the source was not told of a batch, and will be at the next: %s", err)
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802  # Spark's name
-        """Not needed."""
+        """Do nothing. Spark calls it. Raises nothing.
+
+        Args:
+            event: Spark's.
+        """

@@ -15,7 +15,7 @@ _KINDS: Final = frozenset({"heartbeat", "heartbeat_lost", "heartbeat_refused"})
 
 
 class HeartbeatSla(NamedTuple):
-    """How soon one member's heartbeats were answered: a row of the table ``heartbeat_sla``.
+    """How soon one member's heartbeats were answered: a row of ``heartbeat_sla``.
 
     Attributes:
         group_id: Name of the group.

@@ -18,7 +18,7 @@ __all__ = ["RebalanceDuration", "rebalance_duration"]
 
 
 class RebalanceDuration(NamedTuple):
-    """How long one group took to get to an epoch: a row of the table ``rebalance_duration``.
+    """How long a group took to reach an epoch: a row of ``rebalance_duration``.
 
     Attributes:
         group_id: Name of the group.

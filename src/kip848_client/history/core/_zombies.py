@@ -23,7 +23,7 @@ _OUTCOMES: Final = {"commit_refused": "refused", "committed": "accepted"}
 
 
 class ZombieCommit(NamedTuple):
-    """A commit of a member that no longer had the partition: a row of ``zombie_commits``.
+    """A commit without owning the partition: a row of ``zombie_commits``.
 
     Attributes:
         group_id: Name of the group.

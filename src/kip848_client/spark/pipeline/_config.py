@@ -74,6 +74,8 @@ Options = Annotated[
 
 
 class _Settings(BaseModel):
+    """Base of the sections: frozen, and without unknown names."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
@@ -245,7 +247,15 @@ class RunSettings(_Settings):
 
 
 class PipelineConfig(_Settings):
-    """All settings of a pipeline. ``load_config`` reads them from TOML."""
+    """All settings of a pipeline. ``load_config`` reads them from TOML.
+
+    Attributes:
+        source: ``[source]``: what is read.
+        decode: ``[decode]``: how records become rows.
+        transform: ``[transform]``: what is done with rows.
+        sink: ``[sink]``: where rows are written.
+        run: ``[run]``: how the pipeline runs.
+    """
 
     source: SourceSettings
     decode: DecodeSettings = DecodeSettings.model_validate({})

@@ -47,15 +47,22 @@ _SAID_ELSEWHERE: Final = {
 
 
 class Pipeline:
-    """Reads topics, decodes and transforms, and writes.
+    """Read topics, decode and transform the records, and write them.
+
+    ::
 
         pipeline = Pipeline.from_toml("pipeline.toml")
         with pipeline.start() as running:
             running.wait()
 
-    ``config`` may be a ``PipelineConfig`` or a mapping with the same names. ``transform`` takes and
-    returns a DataFrame, in place of that of the settings. ``spark`` is a session to run in; where
-    this process has none, the pipeline starts Spark, and ends it. Raises ``ConfigError``.
+    Args:
+        config: A ``PipelineConfig``, or a mapping with the same names.
+        transform: Takes and returns a DataFrame, in place of the transform in the settings.
+        spark: The session to run in. Default: the active one; without one, ``start`` starts Spark
+            and the pipeline ends it.
+
+    Raises:
+        ConfigError: A setting is unknown or wrong.
     """
 
     def __init__(
@@ -75,15 +82,29 @@ class Pipeline:
 
     @classmethod
     def from_toml(cls, file: str | Path) -> Self:
-        """The pipeline that a file says. Raises ``ConfigError`` with the line."""
+        """Create a pipeline from a file of settings.
+
+        Args:
+            file: A path to TOML with the names of ``PipelineConfig``.
+
+        Returns:
+            The pipeline, not started.
+
+        Raises:
+            ConfigError: The file cannot be read, or a setting is wrong; the text has the line.
+        """
         return cls(load_config(file))
 
     def start(self) -> Running:
         """Begin, or go on where the checkpoint is.
 
-        Raises ``ConfigError`` for what is wrong before there is a batch (``OutputRefused``: the
-        output and the checkpoint do not belong together), ``PipelineFailed`` for an error of the
-        transform.
+        Returns:
+            The running pipeline. Leave its ``with`` block, or call ``stop``, to end it.
+
+        Raises:
+            ConfigError: Something is wrong before the first batch. ``OutputRefused``: the output
+                and the checkpoint do not belong together.
+            PipelineFailed: The transform raised.
         """
         with ExitStack() as stack:
             spark = self._spark or SparkSession.getActiveSession()

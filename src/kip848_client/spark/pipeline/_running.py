@@ -43,7 +43,16 @@ State = Literal["starting", "running", "stopping", "stopped", "failed"]
 
 
 class Running:
-    """A pipeline at work. Leaving its ``with`` block stops it in order."""
+    """A running pipeline. Leaving its ``with`` block stops it in order.
+
+    ``Pipeline.start`` makes it.
+
+    Args:
+        config: The settings.
+        spark: The session.
+        control: Path of the source's control channel; ``None`` for Spark's own source.
+        options: Those of the source.
+    """
 
     def __init__(
         self,
@@ -72,7 +81,11 @@ class Running:
     # -- for ``Pipeline`` ------------------------------------------------------------------------
 
     def follow(self, query: StreamingQuery) -> None:
-        """The query has begun."""
+        """Follow a query that has begun; for ``Pipeline``. Raises nothing.
+
+        Args:
+            query: Spark's query.
+        """
         self._query = query
         self._listener.query_id = str(query.id)
         if self._path is not None:
@@ -82,11 +95,22 @@ class Running:
         self._spark.streams.addListener(self._listener)
 
     def ends_with(self, held: ExitStack) -> None:
-        """What is to be let go in the end."""
+        """Keep what is to be released in the end; for ``Pipeline``. Raises nothing.
+
+        Args:
+            held: What to close.
+        """
         self._held = held
 
     def in_hand(self) -> dict[str, Any]:
-        """What the source says of the batch that Spark works on."""
+        """Get the source's state for the current batch; for ``Pipeline``.
+
+        Returns:
+            What ``QueryControl.status`` returns.
+
+        Raises:
+            TransportError: The source cannot be reached within 60 s.
+        """
         while self._control is None:  # the first batch may come before ``start`` has returned
             time.sleep(0.01)
         return self._control.status(_SOURCE_S)
@@ -100,7 +124,11 @@ class Running:
         return self._query
 
     def status(self) -> PipelineStatus:
-        """How it is now. Never raises for what the pipeline does."""
+        """Get the state of the pipeline. Raises nothing for what the pipeline does.
+
+        Returns:
+            A snapshot.
+        """
         if self._state in ("starting", "running", "stopping") and self._control is not None:
             # it has not begun to listen, or is gone: what it said last stands
             with suppress(Kip848Error, Py4JError, OSError):
@@ -128,8 +156,17 @@ class Running:
         )
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Until the pipeline has ended, or the time is over; whether it has ended. Raises
-        ``PipelineFailed`` when it ended with an error."""
+        """Wait until the pipeline has ended.
+
+        Args:
+            timeout_s: How long to wait, in seconds; ``None``: without limit.
+
+        Returns:
+            Whether it has ended.
+
+        Raises:
+            PipelineFailed: It ended with an error.
+        """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while self._state not in ("stopped", "failed"):
             left_s = _TURN_S if deadline is None else min(_TURN_S, deadline - time.monotonic())
@@ -149,11 +186,16 @@ class Running:
         return True
 
     def stop(self, *, drain: bool = True, timeout_s: float = 300.0) -> None:
-        """End it. With ``drain`` the batch in hand is finished and committed and the group left, so
-        that a restart repeats nothing; without, the batch is repeated at the next start.
+        """End the pipeline.
 
-        Raises ``TransportError`` when that is not done in time (it goes on then), and
-        ``PipelineFailed`` when the pipeline has failed before.
+        Args:
+            drain: Finish and commit the current batch and leave the group, so that a restart
+                repeats nothing. Without it the batch is repeated at the next start.
+            timeout_s: How long draining may take, in seconds.
+
+        Raises:
+            TransportError: It is not done in time, and goes on.
+            PipelineFailed: The pipeline has failed before.
         """
         if self._state in ("stopped", "failed"):
             if self._failure is not None:

@@ -13,7 +13,13 @@ _WINDOW_MS: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineStatus:
-    """A pipeline at one moment."""
+    """A pipeline at one moment.
+
+    Attributes:
+        state: ``starting``, ``running``, ``stopping``, ``stopped`` or ``failed``.
+        ownership: ``shared`` for a member of a group, ``exclusive`` for all partitions.
+        member_epoch: The member epoch; ``None`` without a membership.
+    """
 
     state: Literal["starting", "running", "stopping", "stopped", "failed"]
     ownership: Literal["shared", "exclusive"]
@@ -41,7 +47,11 @@ class PipelineStatus:
     member_epoch: int | None
 
     def to_json(self) -> dict[str, Any]:
-        """For ``json.dumps``."""
+        """Convert for ``json.dumps``. Raises nothing.
+
+        Returns:
+            The fields by name.
+        """
         return asdict(self)
 
 
