@@ -12,8 +12,8 @@
     consumer = Consumer("orders", bootstrap_servers="...", group_id="billing", metrics=metrics)
     producer = Producer(bootstrap_servers="...", metrics=metrics)
 
-Names are Kafka's in Prometheus' manner: ``kip848_consumer_`` or ``kip848_producer_`` and the name
-in snake case, in base units. Times become histograms
+Names are Kafka's in Prometheus' manner: ``kip848_consumer_``, ``kip848_producer_`` or
+``kip848_connect_`` (workers) and the name in snake case, in base units. Times become histograms
 (``kip848_consumer_rebalance_latency_seconds``), other sizes summaries, totals counters; rates,
 averages and maxima are for the server to compute. Nothing is computed until somebody scrapes. What
 there is of the whole client and of each topic, partition or broker, too, has two names
@@ -49,7 +49,11 @@ _PREFIX: Final = "kip848_"
 _SECONDS: Final = {"ms": 1_000, "ns": 1_000_000_000}
 """How many of a unit are a second."""
 _BASE: Final = {"ms": "seconds", "ns": "seconds"}
-_COMMON: Final = {"consumer": ("client_id", "group_id"), "producer": ("client_id",)}
+_COMMON: Final = {
+    "consumer": ("client_id", "group_id"),
+    "producer": ("client_id",),
+    "connect": ("client_id", "group_id"),
+}
 """Labels that all metrics of a kind of client have."""
 
 

@@ -34,6 +34,7 @@ CONFIG = {
     "group.consumer.min.heartbeat.interval.ms": "20",
     "group.consumer.heartbeat.interval.ms": "100",
     "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "500",
 }
 CONNECTORS = {"a": 3, "b": 2}
 ALL = frozenset(

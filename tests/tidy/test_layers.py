@@ -22,7 +22,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "assignors": ("core",),
     "prometheus": ("core", "observe"),
     "otel": ("core", "observe"),
-    "connect": ("core", "config", "runtime"),
+    "connect": ("core", "observe", "config", "runtime"),
     "history": ("core", "observe", "consumer", "producer"),
     "spark": ("core", "observe", "config", "records", "consumer", "producer", "admin", "history"),
     "aiokafka": ("core", "config", "runtime", "consumer", "producer"),

@@ -31,7 +31,7 @@ raises `ConfigError`, which says what is accepted; an unknown one names near one
 """
 _PARTS: Final = (
     ("Every client", ClientConfig),
-    ("Clients that measure: `Consumer`, `Producer`", MeasuredConfig),
+    ("Clients that measure: `Consumer`, `Producer`, `Worker`", MeasuredConfig),
     ("`Consumer`", ConsumerConfig),
     ("`Producer`", ProducerConfig),
     ("`Admin`", AdminConfig),

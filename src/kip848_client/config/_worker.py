@@ -8,13 +8,14 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from kip848_client.config._assignors import checked_connect_assignors
-from kip848_client.config._client import ClientConfig, ClientSettings, Int32, WireText
+from kip848_client.config._client import Int32, WireText
+from kip848_client.config._metrics import MeasuredConfig, MeasuredSettings
 from kip848_client.core.connect import ConnectAssignor
 
 __all__ = ["WorkerConfig", "WorkerOptions"]
 
 
-class WorkerOptions(ClientSettings, total=False):
+class WorkerOptions(MeasuredSettings, total=False):
     """The keyword arguments of ``Worker``, for type checkers; see ``WorkerConfig``."""
 
     group_id: str
@@ -32,7 +33,7 @@ class WorkerOptions(ClientSettings, total=False):
     task_shutdown_graceful_timeout_ms: int
 
 
-class WorkerConfig(ClientConfig):
+class WorkerConfig(MeasuredConfig):
     """All settings of a worker. Frozen. Times in milliseconds."""
 
     group_id: WireText = Field(min_length=1)

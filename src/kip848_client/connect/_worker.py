@@ -11,6 +11,7 @@ from kip848_client.config._client import checked_for_the_wire
 from kip848_client.connect._assignor_metadata import offered_versions
 from kip848_client.connect._classic_requests import ClassicRequests
 from kip848_client.connect._listener import WorkerRebalanceListener, checked_listener
+from kip848_client.connect._observers import WorkerObservers
 from kip848_client.connect._protocol_selection import (
     GroupProtocol,
     chosen_protocol,
@@ -37,9 +38,11 @@ from kip848_client.core.shown import repr_at_any_time, shown
 from kip848_client.core.types import GroupId
 from kip848_client.core.wire import api_named
 from kip848_client.errors import ConfigError, LocalProtocolError
+from kip848_client.observe.core.watching import Lifecycle, WorkerHealth
 from kip848_client.runtime._backoff import jittered
 from kip848_client.runtime._membership import new_member_id
-from kip848_client.runtime.client._observers import Observers
+from kip848_client.runtime.arguments import checked_count, checked_timeout_ms
+from kip848_client.runtime.client._event_streams import EventHub, EventStream
 from kip848_client.runtime.client._parts import connection_options
 from kip848_client.runtime.client._runtime import ClientRuntime
 from kip848_client.runtime.net._transport import KafkaTransport
@@ -98,6 +101,7 @@ class Worker:
         self._assignors: Final[dict[str, ConnectAssignor]] = {each.name: each for each in given}
         self._offers = tuple(offered_versions(each) for each in self._assignors.values())
         self._runtime: Final = ClientRuntime("worker")
+        self._events: Final = EventHub()
         self._driver: WorkerDriver | None = None
 
     @repr_at_any_time
@@ -145,6 +149,70 @@ class Worker:
         items for workers that may return; 0 if it keeps none."""
         return 0 if self._driver is None else self._driver.remaining_delay_ms
 
+    def health(self) -> WorkerHealth:
+        """How the worker is now: facts, and ``live``, ``ready`` and ``problems`` for probes. Also
+        of one that has failed, was not started (live, not ready) or was stopped. May be called in
+        any thread. Raises nothing."""
+        runtime, driver = self._runtime, self._driver
+        fatal = runtime.failure if driver is None else driver.fatal or runtime.failure
+        state: MemberState | Lifecycle
+        if driver is None or runtime.is_closed:
+            state = Lifecycle.STARTING if runtime.was_started else Lifecycle.NOT_STARTED
+            if runtime.was_stopped:
+                state = Lifecycle.CLOSED
+            return WorkerHealth(
+                state=state,
+                member_epoch=0,
+                assigned=0,
+                coordinator=None,
+                heartbeat_age_ms=None,
+                heartbeat_interval_ms=None,
+                unreachable_ms=0,
+                event_loop_late_ms=0,
+                consecutive_fences=0,
+                fatal_error=fatal,
+            )
+        last_ms = driver.last_heartbeat_ms
+        return WorkerHealth(
+            state=driver.core.state if fatal is None else MemberState.FATAL,
+            member_epoch=driver.core.member_epoch or 0,
+            assigned=len(driver.core.assigned),
+            coordinator=runtime.transport.coordinator_address,
+            heartbeat_age_ms=None if last_ms is None else runtime.clock.now_ms() - last_ms,
+            heartbeat_interval_ms=driver.core.heartbeat_interval_ms,
+            unreachable_ms=driver.unreachable_ms,
+            event_loop_late_ms=self._observers.event_loop_late_ms,
+            consecutive_fences=driver.consecutive_fences,
+            fatal_error=fatal,
+            waits=driver.problems(),
+        )
+
+    def events(self, *, size: int = 1_000, heartbeats: bool = False) -> EventStream:
+        """The events of the membership from now on, to be iterated over with ``async for``: those
+        of ``kip848_client.observe`` and ``ItemsAssigned``, ``ItemsRevoked`` and ``ItemsLost`` of
+        ``kip848_client.connect``, each with its time and member epoch (in a classic group, the
+        generation).
+
+        The stream ends when the worker is stopped. Legal before ``start``, so that nothing is
+        missed. Each stream has a queue of ``size`` events: a slow reader loses the oldest ones, and
+        gets an ``EventsMissed`` with their number. With ``heartbeats`` there is an event for each
+        heartbeat, with its latency.
+        """
+        return self._events.stream(checked_count(size, "size"), heartbeats=heartbeats)
+
+    async def client_instance_id(self, timeout_ms: int | None = None) -> str:
+        """The id of this worker in the metrics that brokers receive (KIP-714), as their logs show
+        it. Waits for it, at most ``timeout_ms`` (default: ``request_timeout_ms``).
+
+        Raises ``LocalProtocolError`` for a worker that pushes none (it needs ``metrics`` and the
+        extra ``telemetry``), ``UnsupportedVersion`` where brokers accept none, ``RequestTimedOut``.
+        """
+        limit_ms: float = self._config.request_timeout_ms
+        if timeout_ms is not None:
+            limit_ms = checked_timeout_ms(timeout_ms)
+        self._running()
+        return await self._observers.telemetry.instance_id(int(limit_ms))
+
     # -- life --------------------------------------------------------------------------------
 
     async def start(self) -> None:
@@ -164,37 +232,48 @@ class Worker:
         transport = KafkaTransport(
             config.bootstrap_servers, config.group_id, connection_options(config), clock
         )
-        fields = {"group_id": config.group_id, "client_id": config.client_id}
-        self._runtime.connect(transport, Observers(clock, fields))
+        hub = self._events.checked_by(self._runtime.home.check)
+        observers = self._observers = WorkerObservers(config, clock, hub)
+        observers.connected(transport)
+        self._runtime.connect(transport, observers)
         await self._runtime.open(self._open, self.stop)
 
     async def _open(self) -> None:
         link = await self._runtime.transport.bootstrap()
-        driver = self._driver = self._new_driver(chosen_protocol(self._config, link))
+        driver = self._new_driver(chosen_protocol(self._config, link))
+        self._observers.chosen(driver.core, lambda: driver.runs)
+        self._driver = driver
         self._runtime.run(driver.run())
         await driver.begun()
         driver.post(JoinRequested(self._configuration))
+        self._observers.telemetry.begin()
 
     def _new_driver(self, protocol: GroupProtocol) -> WorkerDriver:
         config, group_id = self._config, GroupId(self._config.group_id)
         transport, clock = self._runtime.transport, self._runtime.clock
-        fields = self._runtime.observers.fields
+        observers = self._observers
         core: WorkerCore | ClassicWorkerCore
         requests: WorkerRequests | ClassicRequests
         if protocol is GroupProtocol.CLASSIC:
             core = ClassicWorkerCore(classic_settings(config), jittered)
-            requests = ClassicRequests(group_id, transport, fields)
+            requests = ClassicRequests(group_id, transport, observers.fields)
         else:
-            fields["member_id"] = member_id = new_member_id()
+            observers.fields["member_id"] = member_id = new_member_id()
             core = WorkerCore(connect_settings(config, self._offers), member_id, jittered)
-            requests = WorkerRequests(group_id, member_id, transport, fields)
+            requests = WorkerRequests(group_id, member_id, transport, observers.fields)
+        labels = {
+            "group_id": config.group_id,
+            "group_instance_id": config.group_instance_id,
+            "group_member_id": core.member_id or None,  # a classic coordinator gives it later
+        }
+        observers.push(transport, labels)
         return WorkerDriver(
             core,
             requests,
             self._listener,
             self._assignors,
             clock,
-            fields,
+            observers,
             stop_ms=config.task_shutdown_graceful_timeout_ms,
             start_ms=config.rebalance_timeout_ms,
         )
@@ -276,7 +355,9 @@ class Worker:
             raise LocalProtocolError(
                 "stop() would wait for the listener that calls it; stop from another task"
             )
-        if not self._runtime.stop_first():
+        if self._runtime.stop_first():
+            self._events.close()
+        else:
             patience_ms = self._config.task_shutdown_graceful_timeout_ms + _LEAVE_MS
             await self._runtime.close(patience_ms, (self._leave,)).finish()
 

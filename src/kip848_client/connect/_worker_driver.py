@@ -12,8 +12,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol
 
 from kip848_client.connect._listener import WorkerRebalanceListener
+from kip848_client.connect._observers import WorkerObservers
 from kip848_client.connect.core._classic_core import ClassicWorkerCore
-from kip848_client.connect.core._classic_messages import ClassicRequest
+from kip848_client.connect.core._classic_messages import (
+    ClassicRequest,
+    HeartbeatTaken,
+    RequestRefused,
+)
 from kip848_client.connect.core._commands import (
     AbandonComputation,
     ComputeTarget,
@@ -37,8 +42,11 @@ from kip848_client.core.member import (
     Announce,
     CoordinatorRecovered,
     Event,
+    Fenced,
     FindCoordinator,
     ForgetCoordinator,
+    HeartbeatAccepted,
+    HeartbeatAnswered,
     LeaveCompleted,
     Report,
     SendHeartbeat,
@@ -47,6 +55,7 @@ from kip848_client.core.member import (
 )
 from kip848_client.core.ports import Clock
 from kip848_client.errors import Kip848Error, LocalProtocolError
+from kip848_client.observe.core.watching import is_blocked
 from kip848_client.runtime._assignor_runs import AssignorRun
 from kip848_client.runtime._hooks import call_hook
 from kip848_client.runtime._loop_watch import LoopWatch
@@ -57,6 +66,8 @@ __all__ = ["WorkerDriver"]
 
 _log = logging.getLogger("kip848_client")
 
+_LATE_MS: Final = 500
+"""A timer that is less late means nothing: a busy machine does that."""
 _LEAVE_GRACE_S: Final = 0.5
 """What the last leave gets to be written and answered."""
 
@@ -87,7 +98,7 @@ class WorkerDriver:
         listener: WorkerRebalanceListener,
         assignors: Mapping[str, ConnectAssignor],
         clock: Clock,
-        fields: Mapping[str, object],
+        observers: WorkerObservers,
         *,
         stop_ms: int,
         start_ms: int,
@@ -97,13 +108,14 @@ class WorkerDriver:
         self._listener = listener
         self._assignors = assignors
         self._clock = clock
-        self._fields = dict(fields)
+        self._observers = observers
+        self._fields = observers.fields
         self._stop_ms = stop_ms
         self._start_ms = start_ms
         self._steps: Stepping[Event | WorkerEvent] = Stepping(
             self._step, lambda: core.deadline_ms, TimerFired, clock
         )
-        self._each_second = LoopWatch(clock, lambda _late_ms: self._tell_waits())
+        self._each_second = LoopWatch(clock, self._on_late)
         self._waits = Waits()
         self._run_of_assignor = AssignorRun()
         self._turn = asyncio.Lock()
@@ -120,6 +132,10 @@ class WorkerDriver:
         self.runs: set[AssignedItem] = set()
         """What the listener was told to start and not to stop."""
         self.fatal: Kip848Error | None = None
+        self.last_heartbeat_ms: int | None = None
+        """When the newest heartbeat was answered."""
+        self.consecutive_fences = 0
+        """How often the worker was fenced since a heartbeat was accepted."""
 
     # -- for the worker ----------------------------------------------------------------------
 
@@ -169,6 +185,7 @@ class WorkerDriver:
     # -- commands ----------------------------------------------------------------------------
 
     def _step(self, event: Event | WorkerEvent) -> None:
+        self._note_heartbeat(event)
         try:
             commands = self.core.step(self._clock.now_ms(), event)
         except LocalProtocolError as err:
@@ -177,6 +194,17 @@ class WorkerDriver:
             return
         for command in commands:
             self._perform(command)
+        self._observers.took(event, commands)
+
+    def _note_heartbeat(self, event: Event | WorkerEvent) -> None:
+        match event:
+            case HeartbeatAnswered(outcome=HeartbeatAccepted()) | HeartbeatTaken():
+                self.last_heartbeat_ms = self._clock.now_ms()
+                self.consecutive_fences = 0
+            case HeartbeatAnswered() | RequestRefused(api="Heartbeat"):
+                self.last_heartbeat_ms = self._clock.now_ms()
+            case _:
+                pass
 
     def _perform(self, command: Output) -> None:
         start = self._steps.start
@@ -216,6 +244,8 @@ class WorkerDriver:
                 self._say(logging.INFO, text)
             case Report():
                 self._report(command)
+            case Fenced():
+                self.consecutive_fences += 1
             case CoordinatorRecovered():
                 text = f"the coordinator answers again, after {command.silent_ms} ms"
                 self._say(logging.WARNING, text)
@@ -235,6 +265,31 @@ class WorkerDriver:
             self.fatal = report.error
         level = logging.WARNING if report.severity is Severity.NOTICE else logging.ERROR
         self._say(level, str(report.error), cause=report.error.__cause__)
+
+    def _on_late(self, late_ms: int) -> None:
+        """Called about once a second. A late call means that the event loop was busy."""
+        self._observers.late(late_ms)
+        self._tell_waits()
+        if late_ms < _LATE_MS or not is_blocked(late_ms, self.core.heartbeat_interval_ms):
+            return
+        heard_ms = self.last_heartbeat_ms
+        silent_ms = None if heard_ms is None else self._clock.now_ms() - heard_ms
+        self._say(
+            logging.WARNING,
+            f"the event loop did not run for at least {late_ms / 1000:.1f} s, and no heartbeat was "
+            "sent; run code that blocks in a thread (asyncio.to_thread) or in a process",
+        )
+        self._observers.blocked(late_ms, silent_ms)
+
+    def problems(self) -> tuple[str, ...]:
+        """What the worker has waited for for more than a second."""
+        return self._waits.problems(self._clock.now_ms())
+
+    @property
+    def unreachable_ms(self) -> int:
+        """Since when the coordinator owes an answer; 0 when all is well."""
+        now_ms = self._clock.now_ms()
+        return max((now_ms - each.since_ms for each in self.core.waits.values()), default=0)
 
     def _tell_waits(self) -> None:
         for level, line in self._waits.look(self._clock.now_ms(), self.core.waits, again=False):

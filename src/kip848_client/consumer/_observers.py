@@ -32,14 +32,13 @@ class ConsumerObservers(MemberObservers):
             {"group_id": config.group_id, "client_id": config.client_id},
             config,
             {"client-id": config.client_id, "group-id": config.group_id or ""},
-            Chronicle(int(time.time() * 1000) - clock.now_ms()),
             hub,
         )
         self._committed = config.isolation_level == "read_committed"
-        self._meter: GroupMeter | None = None
+        self._group_meter: GroupMeter | None = None
         if config.group_id is not None and self.metrics is not None:
-            self._meter = GroupMeter(self.metrics)
-            self.add(self._meter.took)
+            self._group_meter = GroupMeter(self.metrics)
+        self.follow(Chronicle(int(time.time() * 1000) - clock.now_ms()), self._group_meter)
 
     def connected(
         self, config: ConsumerConfig, transport: KafkaTransport, member_id: MemberId
@@ -51,7 +50,8 @@ class ConsumerObservers(MemberObservers):
             "group_member_id": None if config.group_id is None else member_id,
             "client_rack": config.client_rack,
         }
-        self.measure(transport, connection_rows.CONSUMER, labels)
+        self.measure(transport, connection_rows.CONSUMER)
+        self.push(transport, labels)
 
     @contextmanager
     def looking_up(self) -> Generator[None]:
@@ -61,8 +61,8 @@ class ConsumerObservers(MemberObservers):
             yield
         finally:
             now_ms = self._clock.now_ms()
-            if self._meter is not None:
-                self._meter.looked_up(now_ms, now_ms - began_ms)
+            if self._group_meter is not None:
+                self._group_meter.looked_up(now_ms, now_ms - began_ms)
 
     def fetch_meter(self, core: FetchCore) -> FetchMeter | None:
         """What measures fetching, if anything is measured."""
@@ -73,8 +73,3 @@ class ConsumerObservers(MemberObservers):
     def poll_meter(self) -> PollMeter | None:
         """What measures calls for records, if anything is measured."""
         return PollMeter(self.metrics) if self.metrics is not None else None
-
-    def late(self, late_ms: int) -> None:
-        super().late(late_ms)
-        if self._meter is not None:
-            self._meter.late(self._clock.now_ms(), late_ms)

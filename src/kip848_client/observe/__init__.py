@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         PartitionsRevoked,
         StaleCommit,
         StateChanged,
+        WorkerHealth,
     )
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "PartitionsRevoked",
     "StaleCommit",
     "StateChanged",
+    "WorkerHealth",
 ]
 
 _LAZY: Final = dict.fromkeys(__all__, "kip848_client.observe.core.watching") | {

@@ -87,8 +87,8 @@ class Engine:
         ids = {"client_id": config.client_id, "transactional_id": config.transactional_id}
         observers = Observers(self.clock, ids, config, {"client-id": config.client_id})
         self.observers: Final = observers
-        labels = {"transactional_id": config.transactional_id}
-        observers.measure(self.transport, connection_rows.PRODUCER, labels)
+        observers.measure(self.transport, connection_rows.PRODUCER)
+        observers.push(self.transport, {"transactional_id": config.transactional_id})
         runtime.connect(self.transport, observers)
         self.core: Final = ProducerCore(
             produce_settings(config),

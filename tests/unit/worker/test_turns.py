@@ -10,7 +10,9 @@ from typing import Any, cast
 
 import pytest
 
+from kip848_client.config import WorkerConfig
 from kip848_client.connect import AssignedItem
+from kip848_client.connect._observers import WorkerObservers
 from kip848_client.connect._worker_driver import WorkerDriver
 from kip848_client.connect.core import (
     ItemsStarted,
@@ -23,6 +25,7 @@ from kip848_client.connect.core import (
 )
 from kip848_client.core.connect import Items, NewWorkerAssignment
 from kip848_client.core.member import Event, TimerFired
+from kip848_client.runtime.client._event_streams import EventHub
 from tests.support.planting import Plant, plant
 from tests.unit.consumer.fakes import FakeClock
 from tests.unit.waiting import some_rounds, until
@@ -100,7 +103,7 @@ class Driver:
                 {name: SlowAssignor(name, self.listener.gate, self.told) for name in names},
             ),
             FakeClock(),
-            {"group_id": "c"},
+            WorkerObservers(WorkerConfig.of({"group_id": "c"}), FakeClock(), EventHub()),
             stop_ms=60_000,
             start_ms=60_000,
         )

@@ -12,6 +12,7 @@ import pytest
 from kip848_client.config import WorkerConfig
 from kip848_client.connect._assignor_metadata import offered_versions
 from kip848_client.connect._classic_requests import ClassicRequests
+from kip848_client.connect._observers import WorkerObservers
 from kip848_client.connect._protocol_selection import classic_settings, connect_settings
 from kip848_client.connect._requests import WorkerRequests
 from kip848_client.connect._worker_driver import WorkerDriver
@@ -24,6 +25,7 @@ from kip848_client.core.types import GroupId, MemberId
 from kip848_client.core.wire.messages.classic_group import JoinGroupResponse
 from kip848_client.core.wire.messages.connect_group import ConnectGroupHeartbeatResponse
 from kip848_client.errors import Kip848Error, RequestTimedOut, refusal
+from kip848_client.runtime.client._event_streams import EventHub
 from kip848_client.runtime.clock import LoopClock
 from tests.support.virtual_loop import run_virtually
 from tests.unit.consumer.fakes import FakeTransport
@@ -77,8 +79,10 @@ async def drive(
         settings = connect_settings(config, (offered_versions(assignor),))
         core = WorkerCore(settings, MemberId("me"), lambda ms: ms)
         requests = WorkerRequests(GroupId("g"), MemberId("me"), transport, FIELDS)
+    observers = WorkerObservers(config, clock, EventHub())
+    observers.fields.update(FIELDS)
     driver = WorkerDriver(
-        core, requests, Listener(), {}, clock, FIELDS, stop_ms=1_000, start_ms=60_000
+        core, requests, Listener(), {}, clock, observers, stop_ms=1_000, start_ms=60_000
     )
     running = asyncio.create_task(driver.run())
     await driver.begun()

@@ -7,12 +7,15 @@ from typing import Any, cast
 
 import pytest
 
+from kip848_client.config import WorkerConfig
 from kip848_client.connect import AssignedItem
+from kip848_client.connect._observers import WorkerObservers
 from kip848_client.connect._worker_driver import Requests, WorkerDriver
 from kip848_client.connect.core import ItemsStarted, ItemsStopped, StartItems, StopItems
 from kip848_client.connect.core._core import Output, WorkerCore
 from kip848_client.connect.core._events import WorkerEvent
 from kip848_client.core.member import Event
+from kip848_client.runtime.client._event_streams import EventHub
 from kip848_client.runtime.clock import LoopClock
 from tests.support.late_tasks import LateTasks
 from tests.unit.waiting import until
@@ -63,8 +66,8 @@ async def test_a_start_does_not_hold_up_that_everything_is_to_be_stopped(
         cast("Requests", None),
         listener,
         {},
-        LoopClock(asyncio.get_running_loop()),
-        {"group_id": "g"},
+        clock := LoopClock(asyncio.get_running_loop()),
+        WorkerObservers(WorkerConfig.of({"group_id": "g"}), clock, EventHub()),
         stop_ms=1_000,
         start_ms=60_000,
     )

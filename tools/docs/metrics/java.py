@@ -1,7 +1,8 @@
 """The metrics of Kafka's Java client 4.4.0, and why some of them are not here.
 
 What a consumer of the group protocol ``consumer`` and a producer with a transactional id show with
-``metrics()`` after they have read and written.
+``metrics()`` after they have read and written; of Connect's workers what its documentation lists of
+members, their connections and what they run (MBeans ``kafka.connect``).
 """
 
 from __future__ import annotations
@@ -14,6 +15,37 @@ __all__ = ["ABSENT", "JAVA", "why_absent"]
 _NAMES: Final = """\
 app-info client:
     commit-id start-time-ms version
+connect-coordinator-metrics client:
+    assigned-connectors assigned-tasks failed-rebalance-rate-per-hour failed-rebalance-total
+    heartbeat-rate heartbeat-response-time-max heartbeat-total join-rate join-time-avg
+    join-time-max join-total last-heartbeat-seconds-ago last-rebalance-seconds-ago
+    rebalance-latency-avg rebalance-latency-max rebalance-latency-total
+    rebalance-rate-per-hour rebalance-total sync-rate sync-time-avg sync-time-max sync-total
+connect-metrics client:
+    connection-close-rate connection-close-total connection-count connection-creation-rate
+    connection-creation-total failed-authentication-rate failed-authentication-total
+    failed-reauthentication-rate failed-reauthentication-total incoming-byte-rate
+    incoming-byte-total io-ratio io-time-ns-avg io-time-ns-total io-wait-ratio
+    io-wait-time-ns-avg io-wait-time-ns-total network-io-rate network-io-total
+    outgoing-byte-rate outgoing-byte-total reauthentication-latency-avg
+    reauthentication-latency-max request-rate request-size-avg request-size-max request-total
+    response-rate response-total select-rate select-total
+    successful-authentication-no-reauth-total successful-authentication-rate
+    successful-authentication-total successful-reauthentication-rate
+    successful-reauthentication-total
+connect-node-metrics node:
+    incoming-byte-rate incoming-byte-total outgoing-byte-rate outgoing-byte-total
+    request-latency-avg request-latency-max request-rate request-size-avg request-size-max
+    request-total response-rate response-total
+connect-worker-metrics client:
+    connector-count connector-startup-attempts-total connector-startup-failure-percentage
+    connector-startup-failure-total connector-startup-success-percentage
+    connector-startup-success-total task-count task-startup-attempts-total
+    task-startup-failure-percentage task-startup-failure-total
+    task-startup-success-percentage task-startup-success-total
+connect-worker-rebalance-metrics client:
+    completed-rebalances-total connect-protocol epoch leader-name rebalance-avg-time-ms
+    rebalance-max-time-ms rebalancing time-since-last-rebalance-ms
 consumer-coordinator-metrics client:
     assigned-partitions commit-latency-avg commit-latency-max commit-rate commit-total
     failed-rebalance-rate-per-hour failed-rebalance-total heartbeat-rate
@@ -115,8 +147,14 @@ ABSENT: Final = {
     "its connection",
     r"consumer-metrics time-between-network-thread-poll-.*": "no network thread: `event-loop-lag` "
     "says how late the event loop is",
-    r"(consumer|producer)-metrics (io-.*|select-.*)": "the event loop's, not the client's",
-    r"(consumer|producer)-metrics (.*reauthentication.*|.*-no-reauth-.*)": "a "
+    r"connect-coordinator-metrics (join|sync)-.*": "not of both protocols: `rebalance-latency` has "
+    "both requests",
+    r"connect-worker-metrics .*-startup-.*": "your listener starts items, several in one call: "
+    "`items-assigned-latency`",
+    r"connect-worker-rebalance-metrics .*": "the same as `rebalance`, `rebalance-latency` and "
+    "`member-epoch` of connect-coordinator-metrics, and `leader_url` of the worker",
+    r"(consumer|producer|connect)-metrics (io-.*|select-.*)": "the event loop's, not the client's",
+    r"(consumer|producer|connect)-metrics (.*reauthentication.*|.*-no-reauth-.*)": "a "
     "login that ends is renewed by another connection, and counts as that one's",
     r"consumer-fetch-manager-metrics preferred-read-replica of partition": "not shown: "
     "`fetch-latency` tells whether reading nearby helps",

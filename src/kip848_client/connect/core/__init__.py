@@ -5,6 +5,7 @@ Events go in, commands come out, as with ``kip848_client.core.member``: no clock
 
 from __future__ import annotations
 
+from kip848_client.connect.core._chronicle import ItemsAssigned, ItemsLost, ItemsRevoked
 from kip848_client.connect.core._classic_core import ClassicWorkerCore
 from kip848_client.connect.core._classic_messages import (
     ClassicAnswer,
@@ -86,6 +87,9 @@ __all__ = [
     "HeartbeatTaken",
     "InstallTarget",
     "InstallableTarget",
+    "ItemsAssigned",
+    "ItemsLost",
+    "ItemsRevoked",
     "ItemsStarted",
     "ItemsStopped",
     "JoinRequested",

@@ -85,6 +85,7 @@ class ClassicWorkerCore:
 
     def __init__(self, settings: ClassicWorkerSettings, jitter: Callable[[int], int]) -> None:
         jitter = from_outside(jitter)
+        self._settings = settings
         self._member = member = ClassicMember(settings, jitter)
         self._link = CoordinatorLink(settings.of_link(), jitter, member.emit)
         self._items = HeldItems(member.emit)
@@ -138,6 +139,11 @@ class ClassicWorkerCore:
         other workers have sent theirs does its work."""
         is_in_round = self._rounds.is_waiting and not self._link.is_in_trouble
         return {} if is_in_round else self._link.waits()
+
+    @property
+    def heartbeat_interval_ms(self) -> int:
+        """How often a heartbeat is sent."""
+        return self._settings.heartbeat_interval_ms
 
     def remaining_delay_ms(self, now_ms: int) -> int:
         """What is left of the delay that the newest assignment announced; 0 for none."""

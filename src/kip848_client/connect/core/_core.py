@@ -164,6 +164,11 @@ class WorkerCore:
         """What is waited for: the coordinator."""
         return self._member.snapshot().waits
 
+    @property
+    def heartbeat_interval_ms(self) -> int:
+        """How often the coordinator wants a heartbeat."""
+        return self._member.snapshot().heartbeat_interval_ms
+
     def remaining_delay_ms(self, now_ms: int) -> int:
         """What is left of the delay that the newest assignment announced; 0 for none."""
         return self._scheduled.remaining_ms(now_ms)

@@ -7,13 +7,14 @@ nothing to call.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from kip848_client.config import MeasuredConfig
 from kip848_client.core.ports import Clock
 from kip848_client.observe.core.metrics import ClientMetrics
 from kip848_client.observe.core.metrics.connection_rows import ConnectionRows
-from kip848_client.observe.core.watching import Chronicle, ConnectionMeter
+from kip848_client.observe.core.watching import Chronicle, ConnectionMeter, MembershipMeter
 from kip848_client.runtime.client._event_streams import EventHub
 from kip848_client.runtime.net._transport import KafkaTransport
 from kip848_client.runtime.telemetry import NoTelemetry, TelemetryDriver, telemetry_of
@@ -56,21 +57,20 @@ class Observers:
             metrics = self.metrics = store.open(dict(tags or {}), clock.now_ms)
             self._at_end.append(lambda: store.close(metrics))
 
-    def add(self, took: StepObserver, close: Callable[[], None] | None = None) -> None:
-        """Call ``took`` with each step from now on, and ``close`` when the client is closed."""
+    def add(self, took: StepObserver) -> None:
+        """Call ``took`` with each step from now on."""
         self._of_steps.append(took)
-        if close is not None:
-            self._at_end.append(close)
 
-    def measure(
-        self, transport: KafkaTransport, rows: ConnectionRows, labels: Mapping[str, str | None]
-    ) -> None:
-        """Measure the connections of ``transport``, and push metrics through it, if anything is
-        measured. ``labels`` are those of KIP-714; ``None`` leaves one out."""
-        config = self._config
-        assert config is not None, "a client without metrics has nothing to measure"
+    def measure(self, transport: KafkaTransport, rows: ConnectionRows) -> None:
+        """Measure the connections of ``transport``, if anything is measured."""
         if self.metrics is not None:
             transport.measure(ConnectionMeter(self.metrics, rows))
+
+    def push(self, transport: KafkaTransport, labels: Mapping[str, str | None]) -> None:
+        """Push metrics through ``transport`` once ``telemetry`` begins, if anything is measured.
+        ``labels`` are those of KIP-714; ``None`` leaves one out."""
+        config = self._config
+        assert config is not None, "a client without metrics has nothing to push"
         self.telemetry = telemetry_of(
             transport,
             self._clock,
@@ -99,7 +99,6 @@ class MemberObservers(Observers):
     """Those of a client that is a member of a group: streams of events, too.
 
     Args:
-        chronicle: Makes events of the steps of the core.
         hub: Has the streams.
     """
 
@@ -109,25 +108,37 @@ class MemberObservers(Observers):
         fields: Mapping[str, object],
         config: MeasuredConfig,
         tags: Mapping[str, str],
-        chronicle: Chronicle,
         hub: EventHub,
     ) -> None:
         super().__init__(clock, fields, config, tags)
-        self._chronicle = chronicle
+        self._chronicle: Chronicle | None = None
+        self._meter: MembershipMeter | None = None
         self._hub = hub
         self.event_loop_late_ms = 0
         """How late the newest look at the clock was."""
-        self.add(self._tell_streams, hub.close)
+        self._at_end.append(hub.close)
 
-    def _tell_streams(self, now_ms: int, event: Any, commands: Sequence[Any]) -> None:
+    def follow(self, chronicle: Chronicle, meter: MembershipMeter | None) -> None:
+        """Give each step to these, and what ``chronicle`` makes of it to the streams."""
+        self._chronicle, self._meter = chronicle, meter
+        if meter is not None:
+            self.add(meter.took)
+        self.add(partial(self._tell_streams, chronicle))
+
+    def _tell_streams(
+        self, chronicle: Chronicle, now_ms: int, event: Any, commands: Sequence[Any]
+    ) -> None:
         heartbeats = self._hub.with_heartbeats
-        for each in self._chronicle.of(now_ms, event, commands, heartbeats=heartbeats):
+        for each in chronicle.of(now_ms, event, commands, heartbeats=heartbeats):
             self._hub.put(each)
 
     def late(self, late_ms: int) -> None:
         """The event loop ran a timer so late."""
         self.event_loop_late_ms = late_ms
+        if self._meter is not None:
+            self._meter.late(self._clock.now_ms(), late_ms)
 
     def blocked(self, late_ms: int, silent_ms: int | None) -> None:
         """The event loop was blocked for longer than a heartbeat may wait."""
-        self._hub.put(self._chronicle.blocked(self._clock.now_ms(), late_ms, silent_ms))
+        if self._chronicle is not None:
+            self._hub.put(self._chronicle.blocked(self._clock.now_ms(), late_ms, silent_ms))

@@ -1,4 +1,4 @@
-"""What consumers and producers count and measure, by the names of Kafka's Java client. Pure.
+"""What clients count and measure, by the names of Kafka's Java client. Pure.
 
 ::
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.observe.core.metrics import connection_rows, producer_rows, rows
+from kip848_client.observe.core.metrics import connection_rows, producer_rows, rows, worker_rows
 from kip848_client.observe.core.metrics._row import Row
 from kip848_client.observe.core.metrics._sensors import BUCKETS_MS, Sensor, Statistic
 from kip848_client.observe.core.metrics._store import (
@@ -26,7 +26,7 @@ from kip848_client.observe.core.metrics._store import (
     Sample,
 )
 
-TABLE: Final = (*rows.TABLE, *producer_rows.TABLE, *connection_rows.TABLE)
+TABLE: Final = (*rows.TABLE, *producer_rows.TABLE, *worker_rows.TABLE, *connection_rows.TABLE)
 """Every row."""
 
 __all__ = [
@@ -43,4 +43,5 @@ __all__ = [
     "connection_rows",
     "producer_rows",
     "rows",
+    "worker_rows",
 ]

@@ -31,7 +31,7 @@ class Row:
     unit: str = ""
     """``ms``, ``ns``, ``seconds``, ``bytes``, or none."""
     labels: tuple[str, ...] = ()
-    """Beside ``client-id`` and, of consumers, ``group-id``, which all have."""
+    """Beside ``client-id`` and, of consumers and workers, ``group-id``, which all have."""
     of: str = ""
     """``topic``, ``partition`` or ``node`` where there is a metric of the whole client with this
     name, too. (To Kafka they are one name; elsewhere one name has one set of labels.)"""
@@ -45,7 +45,7 @@ class Row:
 
     @property
     def client(self) -> str:
-        """Whose it is: ``consumer`` or ``producer``."""
+        """Whose it is: ``consumer``, ``producer`` or ``connect`` (a worker)."""
         return self.group.partition("-")[0]
 
     @property

@@ -1,4 +1,4 @@
-"""Metrics of connections, which consumers and producers have alike: names as in Kafka's client."""
+"""Metrics of connections, of consumers, producers and workers: names as in Kafka's client."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from kip848_client.observe.core.metrics._row import GAUGE, METER, TIMING, Row
 
-__all__ = ["CONSUMER", "PRODUCER", "TABLE", "ConnectionRows"]
+__all__ = ["CONNECT", "CONSUMER", "PRODUCER", "TABLE", "ConnectionRows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,5 +92,6 @@ def _rows(client: str) -> ConnectionRows:
 
 CONSUMER: Final = _rows("consumer")
 PRODUCER: Final = _rows("producer")
-TABLE: Final = (*CONSUMER.all, *PRODUCER.all)
+CONNECT: Final = _rows("connect")
+TABLE: Final = (*CONSUMER.all, *PRODUCER.all, *CONNECT.all)
 """Every row."""

@@ -6,6 +6,7 @@ say what it has no name for. The metric's name is the sensor's name and the stat
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from kip848_client.observe.core.metrics._row import (
@@ -40,6 +41,7 @@ __all__ = [
     "LAST_REBALANCE",
     "LOOP_LAG",
     "LOST_LATENCY",
+    "MEMBER",
     "MEMBER_EPOCH",
     "PHASE_TIME",
     "POLLS",
@@ -62,11 +64,28 @@ __all__ = [
     "THROTTLE",
     "TOPIC_BYTES_CONSUMED",
     "TOPIC_RECORDS_CONSUMED",
+    "MembershipRows",
 ]
 
 _COORDINATOR: Final = "consumer-coordinator-metrics"
 _CONSUMER: Final = "consumer-metrics"
 _FETCH: Final = "consumer-fetch-manager-metrics"
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipRows:
+    """The rows that every kind of group member has."""
+
+    heartbeat: Row
+    heartbeat_response_time: Row
+    last_heartbeat: Row
+    rebalance: Row
+    rebalance_latency: Row
+    failed_rebalance: Row
+    last_rebalance: Row
+    member_epoch: Row
+    fenced: Row
+    loop_lag: Row
 
 
 def _of_topic(row: Row) -> Row:
@@ -281,6 +300,18 @@ RECORDS_LAG_MOST: Final = _of_partition("records-lag-max", "The largest records-
 RECORDS_LEAD_AVG: Final = _of_partition("records-lead-avg", "The average records-lead")
 RECORDS_LEAD_LEAST: Final = _of_partition("records-lead-min", "The smallest records-lead")
 
+MEMBER: Final = MembershipRows(
+    heartbeat=HEARTBEAT,
+    heartbeat_response_time=HEARTBEAT_RESPONSE_TIME,
+    last_heartbeat=LAST_HEARTBEAT,
+    rebalance=REBALANCE,
+    rebalance_latency=REBALANCE_LATENCY,
+    failed_rebalance=FAILED_REBALANCE,
+    last_rebalance=LAST_REBALANCE,
+    member_epoch=MEMBER_EPOCH,
+    fenced=FENCED,
+    loop_lag=LOOP_LAG,
+)
 TABLE: Final = (
     *(HEARTBEAT, HEARTBEAT_RESPONSE_TIME, LAST_HEARTBEAT),
     *(REBALANCE, REBALANCE_LATENCY, FAILED_REBALANCE, LAST_REBALANCE, ASSIGNED_PARTITIONS),

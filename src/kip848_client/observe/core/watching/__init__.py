@@ -40,7 +40,13 @@ if TYPE_CHECKING:
     )
     from kip848_client.observe.core.watching._fetch_meter import FetchMeter, lag_of
     from kip848_client.observe.core.watching._group_meter import GroupMeter
-    from kip848_client.observe.core.watching._health import ConsumerHealth, Lifecycle
+    from kip848_client.observe.core.watching._health import (
+        ConsumerHealth,
+        Lifecycle,
+        MemberHealth,
+        WorkerHealth,
+    )
+    from kip848_client.observe.core.watching._membership_meter import MembershipMeter
     from kip848_client.observe.core.watching._poll_meter import PollMeter
     from kip848_client.observe.core.watching._producer_meter import ProducerMeter
 
@@ -64,7 +70,9 @@ __all__ = [
     "MemberEpochChanged",
     "MemberFailed",
     "MemberFenced",
+    "MemberHealth",
     "MembershipEvent",
+    "MembershipMeter",
     "PartitionsAssigned",
     "PartitionsLost",
     "PartitionsRevoked",
@@ -72,6 +80,7 @@ __all__ = [
     "ProducerMeter",
     "StaleCommit",
     "StateChanged",
+    "WorkerHealth",
     "is_blocked",
     "lag_of",
     "what_happens_next",
@@ -97,7 +106,9 @@ _LAZY: Final = {
     "MemberEpochChanged": "kip848_client.observe.core.watching._events",
     "MemberFailed": "kip848_client.observe.core.watching._events",
     "MemberFenced": "kip848_client.observe.core.watching._events",
+    "MemberHealth": "kip848_client.observe.core.watching._health",
     "MembershipEvent": "kip848_client.observe.core.watching._events",
+    "MembershipMeter": "kip848_client.observe.core.watching._membership_meter",
     "PartitionsAssigned": "kip848_client.observe.core.watching._events",
     "PartitionsLost": "kip848_client.observe.core.watching._events",
     "PartitionsRevoked": "kip848_client.observe.core.watching._events",
@@ -105,6 +116,7 @@ _LAZY: Final = {
     "ProducerMeter": "kip848_client.observe.core.watching._producer_meter",
     "StaleCommit": "kip848_client.observe.core.watching._events",
     "StateChanged": "kip848_client.observe.core.watching._events",
+    "WorkerHealth": "kip848_client.observe.core.watching._health",
     "is_blocked": "kip848_client.observe.core.watching._event_loop",
     "lag_of": "kip848_client.observe.core.watching._fetch_meter",
     "what_happens_next": "kip848_client.observe.core.watching._event_loop",

@@ -68,11 +68,16 @@ class Chronicle:
         elif self._sent:
             self._sent.clear()
         for command in commands:
-            if heartbeats and isinstance(command, SendHeartbeat):
-                self._sent[command.attempt] = now_ms
+            attempt = self._heartbeat(command) if heartbeats else None
+            if attempt is not None:
+                self._sent[attempt] = now_ms
             told = self._told(time_ms, command)
             if told is not None:
                 yield told
+
+    def _heartbeat(self, command: Output) -> int | None:
+        """The attempt of a command that sends a heartbeat."""
+        return command.attempt if isinstance(command, SendHeartbeat) else None
 
     def _refused(self, time_ms: int, event: CommitAnswered) -> Iterator[ev.MembershipEvent]:
         stale = stale_partitions(event)

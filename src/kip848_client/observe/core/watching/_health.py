@@ -1,15 +1,15 @@
-"""Whether a consumer is well, and what is wrong with it. Pure: facts in, a judgement out."""
+"""The health of a member of a group. Pure: facts in, a judgement out."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import Final
+from typing import ClassVar, Final
 
 from kip848_client.core.member import UNREACHABLE_AFTER_MS, MemberState
 from kip848_client.errors import Kip848Error
 
-__all__ = ["ConsumerHealth", "Lifecycle"]
+__all__ = ["ConsumerHealth", "Lifecycle", "MemberHealth", "WorkerHealth"]
 
 _IN_GROUP: Final = frozenset(
     {MemberState.STABLE, MemberState.RECONCILING, MemberState.ACKNOWLEDGING}
@@ -17,7 +17,7 @@ _IN_GROUP: Final = frozenset(
 
 
 class Lifecycle(Enum):
-    """The state of a consumer without a membership: before its start or after its stop."""
+    """The state of a client without a membership: before its start or after its stop."""
 
     NOT_STARTED = "NOT_STARTED"
     """``start`` was not called."""
@@ -30,17 +30,20 @@ class Lifecycle(Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ConsumerHealth:
-    """A consumer at one moment: facts, and what they mean (``live``, ``ready``, ``problems``)."""
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class MemberHealth:
+    """A member of a group at one moment: facts, and what they mean (``live``, ``ready``,
+    ``problems``)."""
+
+    noun: ClassVar[str] = "client"
 
     state: MemberState | Lifecycle | None
     """The state of the member. ``None`` without a membership (manual or no assignment), a
     ``Lifecycle`` until the start has finished and after the stop. ``str`` gives its name."""
     member_epoch: int
-    """0 out of the group."""
+    """0 out of the group; in a classic group the generation."""
     assigned: int
-    """How many partitions are assigned."""
+    """How many partitions, or items of a worker, are assigned."""
     coordinator: str | None
     """``host:port`` of the group's coordinator; ``None`` while it is not known."""
     heartbeat_age_ms: int | None
@@ -50,34 +53,25 @@ class ConsumerHealth:
     unreachable_ms: int
     """Since when the coordinator owes an answer (also a join's, or a look-up's); 0 when all is
     well."""
-    poll_age_ms: int | None
-    """Since the application has asked for records, to about a second; 0 while it waits for some,
-    ``None`` before it ever did."""
-    max_poll_interval_ms: int
-    """After that long without asking the member leaves its group."""
     event_loop_late_ms: int
     """How late the event loop ran the newest timer that is due once a second: more than a few ms
     means that something blocks it."""
     consecutive_fences: int
     """How often the coordinator has put the member out since it accepted a heartbeat."""
     fatal_error: Kip848Error | None = field(default=None)
-    """What ended the consumer, and is raised by every call."""
+    """What ended the client, and is raised by every call."""
     waits: tuple[str, ...] = ()
-    """What the consumer has waited for for more than a second, and why, as sentences."""
+    """What the client has waited for for more than a second, and why, as sentences."""
 
     def __repr__(self) -> str:
         judged = f"live={self.live}, ready={self.ready}, problems={self.problems}"
         facts = (f"{each.name}={_plain(getattr(self, each.name))}" for each in fields(self))
-        return f"ConsumerHealth({judged}, {', '.join(facts)})"
+        return f"{type(self).__name__}({judged}, {', '.join(facts)})"
 
     @property
     def stalled(self) -> bool:
-        """Whether the application has not asked for records for half of ``max_poll_interval_ms``,
-        or the member has left the group for that reason."""
-        if self.state is MemberState.STALE:
-            return True
-        age_ms = self.poll_age_ms
-        return age_ms is not None and 2 * age_ms >= self.max_poll_interval_ms
+        """Whether the application does not do its part; see ``ConsumerHealth``."""
+        return False
 
     @property
     def unreachable(self) -> bool:
@@ -86,11 +80,9 @@ class ConsumerHealth:
 
     @property
     def live(self) -> bool:
-        """For a liveness probe: false where nothing but a new consumer, or an application that goes
-        on, helps. An unreachable coordinator leaves it true: a restart does not cure that."""
-        overdue = self.poll_age_ms is not None and self.poll_age_ms >= self.max_poll_interval_ms
-        stale = self.state is MemberState.STALE
-        return self.fatal_error is None and not overdue and not stale
+        """For a liveness probe: false where only a new client, or an application that continues,
+        helps. An unreachable coordinator leaves it true: a restart does not cure that."""
+        return self.fatal_error is None
 
     @property
     def ready(self) -> bool:
@@ -104,7 +96,7 @@ class ConsumerHealth:
         """What is wrong, in sentences; none when all is well."""
         found: list[str] = []
         if self.fatal_error is not None:
-            found.append(f"the consumer has ended: {self.fatal_error}")
+            found.append(f"the {self.noun} has ended: {self.fatal_error}")
         if self.stalled:
             found.append(self._stall())
         if self.unreachable:
@@ -115,6 +107,47 @@ class ConsumerHealth:
                 f"the coordinator has put the member out {self.consecutive_fences} times in a row"
             )
         return (*found, *self.waits)
+
+    def _stall(self) -> str:
+        raise AssertionError("a member that cannot stall has no sentence for it")
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class WorkerHealth(MemberHealth):
+    """A worker at one moment: see ``Worker.health``."""
+
+    noun: ClassVar[str] = "worker"
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class ConsumerHealth(MemberHealth):
+    """A consumer at one moment: see ``Consumer.health``."""
+
+    noun: ClassVar[str] = "consumer"
+
+    poll_age_ms: int | None
+    """Since the application has asked for records, to about a second; 0 while it waits for some,
+    ``None`` before it ever did."""
+    max_poll_interval_ms: int
+    """After that long without asking the member leaves its group."""
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the application has not asked for records for half of ``max_poll_interval_ms``,
+        or the member has left the group for that reason."""
+        if self.state is MemberState.STALE:
+            return True
+        age_ms = self.poll_age_ms
+        return age_ms is not None and 2 * age_ms >= self.max_poll_interval_ms
+
+    @property
+    def live(self) -> bool:
+        """For a liveness probe: false where only a new consumer, or an application that asks for
+        records again, helps. An unreachable coordinator leaves it true: a restart does not cure
+        that."""
+        overdue = self.poll_age_ms is not None and self.poll_age_ms >= self.max_poll_interval_ms
+        stale = self.state is MemberState.STALE
+        return self.fatal_error is None and not overdue and not stale
 
     def _stall(self) -> str:
         limit = f"max_poll_interval_ms is {self.max_poll_interval_ms}"

@@ -1,0 +1,47 @@
+"""What observes a worker: its metrics and the streams of its events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+
+from kip848_client.config import WorkerConfig
+from kip848_client.connect.core._chronicle import WorkerChronicle
+from kip848_client.connect.core._classic_core import ClassicWorkerCore
+from kip848_client.connect.core._core import WorkerCore
+from kip848_client.connect.core._meter import WorkerMeter
+from kip848_client.connect.core._model import AssignedItem
+from kip848_client.core.ports import Clock
+from kip848_client.observe.core.metrics import connection_rows
+from kip848_client.runtime.client._event_streams import EventHub
+from kip848_client.runtime.client._observers import MemberObservers
+from kip848_client.runtime.net._transport import KafkaTransport
+
+__all__ = ["WorkerObservers"]
+
+
+class WorkerObservers(MemberObservers):
+    """Those of one worker."""
+
+    def __init__(self, config: WorkerConfig, clock: Clock, hub: EventHub) -> None:
+        super().__init__(
+            clock,
+            {"group_id": config.group_id, "client_id": config.client_id},
+            config,
+            {"client-id": config.client_id, "group-id": config.group_id},
+            hub,
+        )
+
+    def connected(self, transport: KafkaTransport) -> None:
+        """Measure the connections of ``transport``, if wanted."""
+        self.measure(transport, connection_rows.CONNECT)
+
+    def chosen(
+        self,
+        core: WorkerCore | ClassicWorkerCore,
+        runs: Callable[[], Collection[AssignedItem]],
+    ) -> None:
+        """The protocol is known: follow ``core`` from now on."""
+        origin_ms = int(time.time() * 1000) - self._clock.now_ms()
+        meter = None if self.metrics is None else WorkerMeter(self.metrics, core, runs)
+        self.follow(WorkerChronicle(origin_ms, core), meter)
