@@ -213,7 +213,7 @@ TRUNCATION: Final = (
                         Answers,
                         "_on_partition",
                         "if told.error_code:",
-                        "if told.error_code and rule_of(told.error_code).check:\n"
+                        "if told.error_code and reaction(told.error_code).check:\n"
                         "            end = EpochEnd(0, max(0, told.log_start_offset))\n"
                         "            self._on_diverging(now_ms, partition, end)\n"
                         "            return True\n"

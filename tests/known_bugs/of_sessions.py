@@ -251,8 +251,8 @@ TOPICS: Final = (
                     Plant(
                         Answers,
                         "_on_error",
-                        "rule = rule_of(code)",
-                        f"rule = rule_of(4_711 if code == {code:d} else code)",
+                        "rule = reaction(code)",
+                        f"rule = reaction(4_711 if code == {code:d} else code)",
                     ),
                 ),
                 (code,),

@@ -12,9 +12,9 @@ from kip848_client.core.assignors import SubscriptionType
 from kip848_client.core.fetch._core import FetchCore
 from kip848_client.core.fetch._partition import HELD, Partition
 from kip848_client.core.group import AssignPartitions, _listener_calls
-from kip848_client.core.member import LossReason, _core, _policy
+from kip848_client.core.member import LossReason, _core, _error_rules
+from kip848_client.core.member._error_rules import Reaction
 from kip848_client.core.member._model import HeartbeatRefused, group_by_topic
-from kip848_client.core.member._policy import Verdict
 from kip848_client.core.member._settling import ExtraHeartbeats
 from kip848_client.core.member._work import CallbackWork
 from kip848_client.core.offsets import OffsetTracker
@@ -123,13 +123,13 @@ def test_a_replay_that_forgets_a_record(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_member_that_does_not_mind_a_fence(monkeypatch: pytest.MonkeyPatch) -> None:
     def lenient(
         refused: HeartbeatRefused, *, member_epoch: int, may_hold_instance: bool
-    ) -> Verdict:
-        verdict = _policy.judge(
+    ) -> Reaction:
+        verdict = _error_rules.reaction(
             refused, member_epoch=member_epoch, may_hold_instance=may_hold_instance
         )
-        return Verdict.RETRY if verdict is Verdict.FENCE else verdict
+        return Reaction.RETRY if verdict is Reaction.FENCE else verdict
 
-    monkeypatch.setattr(_core, "judge", lenient)
+    monkeypatch.setattr(_core, "reaction", lenient)
     assert "is not known to the coordinator" in found()
 
 

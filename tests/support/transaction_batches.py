@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.core.produce._errors import Api, Reaction, reaction, refusal
+from kip848_client.core.produce._error_rules import Api, Reaction, reaction, refusal
 from kip848_client.core.produce._model import ProducerId
 from kip848_client.core.produce._seam import Identity
 from kip848_client.core.types import TopicPartition

@@ -19,8 +19,8 @@ from kip848_client.errors import BrokerError, ConfigError, LocalProtocolError
 from kip848_client.processor._dead_letters import dead_letter_headers
 from kip848_client.processor.core import _commands as do
 from kip848_client.processor.core import _events as ev
+from kip848_client.processor.core._error_rules import Reaction, is_of_the_record, reaction
 from kip848_client.processor.core._records import ProducerRecord, outputs_of
-from kip848_client.processor.core._verdicts import Verdict, is_of_the_record, verdict
 from kip848_client.producer import Producer
 from kip848_client.records import Record
 
@@ -179,7 +179,7 @@ class Working:
     ) -> ev.OutputRefused:
         """An output cannot be sent."""
         told = self._told(error, "a serializer (or the partitioner)")
-        is_its_own = isinstance(told, BrokerError) or verdict(told) is Verdict.POISON
+        is_its_own = isinstance(told, BrokerError) or reaction(told) is Reaction.POISON
         if self._dead_letter_topic is None and is_its_own:
             _note(told, first, last)
         return ev.OutputRefused(number, first.offset, last.offset + 1, told)

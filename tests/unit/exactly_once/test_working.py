@@ -19,8 +19,8 @@ from kip848_client.processor._dead_letters import dead_letter_headers
 from kip848_client.processor._working import Rows, Working
 from kip848_client.processor.core import _commands as do
 from kip848_client.processor.core import _events as ev
+from kip848_client.processor.core._error_rules import Reaction, reaction
 from kip848_client.processor.core._records import outputs_of
-from kip848_client.processor.core._verdicts import Verdict, verdict
 
 pytestmark = pytest.mark.asyncio
 
@@ -209,7 +209,7 @@ async def test_a_cancellation_that_a_serializer_lets_out_is_its_error(batch: boo
     sender.refuse = asyncio.CancelledError()
     answer = await working.process(do.Process(1, _TP, 3, 4), _rows(3))
     assert isinstance(answer, ev.OutputRefused)
-    assert verdict(answer.error) is Verdict.POISON
+    assert reaction(answer.error) is Reaction.POISON
     assert "let a CancelledError out" in str(answer.error)
     working.end()
     with pytest.raises(asyncio.CancelledError):

@@ -16,7 +16,7 @@ from kip848_client.core.fetch import (
     StoredOffset,
     TroubleTold,
 )
-from kip848_client.core.fetch._errors import rule_of
+from kip848_client.core.fetch._error_rules import reaction
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,
@@ -295,4 +295,4 @@ def test_nothing_committed_and_no_policy() -> None:
 def test_no_error_is_called_by_its_number_only() -> None:
     """Each code that Kafka names for Fetch has a row, beside those of sessions."""
     for code in (*QUIET, ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.CORRUPT_MESSAGE):
-        assert rule_of(code) is not rule_of(4_711)
+        assert reaction(code) is not reaction(4_711)

@@ -14,7 +14,7 @@ from kip848_client.core.group import (
     CommittedRow,
     FetchCommitted,
 )
-from kip848_client.core.group._committed_errors import Reaction, reaction
+from kip848_client.core.group._error_rules import Reaction, reaction
 from kip848_client.core.member import (
     ForgetCoordinator,
     HeartbeatAccepted,

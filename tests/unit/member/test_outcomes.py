@@ -20,8 +20,8 @@ from kip848_client.core.member import (
     Severity,
     StartPartitions,
 )
+from kip848_client.core.member._error_rules import Reaction, reaction
 from kip848_client.core.member._model import HeartbeatAccepted
-from kip848_client.core.member._policy import Verdict, judge
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,
@@ -419,22 +419,22 @@ class TestJudge:
         plain = HeartbeatRefused(code, REFUSALS[code])
         retriable = HeartbeatRefused(code, REFUSALS[code], retriable=True)
         for epoch in (0, 5):
-            assert judge(plain, member_epoch=epoch, may_hold_instance=False) == judge(
+            assert reaction(plain, member_epoch=epoch, may_hold_instance=False) == reaction(
                 retriable, member_epoch=epoch, may_hold_instance=False
             )
 
     def test_the_whole_table(self) -> None:
-        def of(code: int) -> Verdict:
+        def of(code: int) -> Reaction:
             refused = HeartbeatRefused(code, REFUSALS[code])
-            return judge(refused, member_epoch=5, may_hold_instance=True)
+            return reaction(refused, member_epoch=5, may_hold_instance=True)
 
         table = {code: of(code) for code in REFUSALS}
-        assert {c for c, v in table.items() if v is Verdict.FATAL} == set(FATAL_CODES)
-        assert {c for c, v in table.items() if v is Verdict.FENCE} == {*FENCES, 69}
-        assert {c for c, v in table.items() if v is Verdict.REDISCOVER} == {15, 16}
-        assert table[14] is Verdict.RETRY
-        assert table[29] is Verdict.SURFACE
-        assert table[111] is Verdict.WAIT_FOR_INSTANCE
+        assert {c for c, v in table.items() if v is Reaction.FATAL} == set(FATAL_CODES)
+        assert {c for c, v in table.items() if v is Reaction.FENCE} == {*FENCES, 69}
+        assert {c for c, v in table.items() if v is Reaction.REDISCOVER} == {15, 16}
+        assert table[14] is Reaction.RETRY
+        assert table[29] is Reaction.SURFACE
+        assert table[111] is Reaction.WAIT_FOR_INSTANCE
 
 
 def test_a_coordinator_error_is_no_transport_error() -> None:

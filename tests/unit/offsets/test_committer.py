@@ -18,7 +18,7 @@ from kip848_client.core.offsets import (
     RefreshEpoch,
     SendCommit,
 )
-from kip848_client.core.offsets._errors import Reaction, reaction
+from kip848_client.core.offsets._error_rules import Reaction, reaction
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     GroupAuthorizationFailed,

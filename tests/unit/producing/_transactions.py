@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from kip848_client.core.produce import _commands as do
 from kip848_client.core.produce import _events as ev
-from kip848_client.core.produce._errors import Reaction
+from kip848_client.core.produce._error_rules import Reaction
 from kip848_client.core.produce._model import (
     CoordinatorKind,
     Group,

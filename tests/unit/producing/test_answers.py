@@ -7,7 +7,7 @@ import pytest
 from kip848_client.core.cluster import LearnLeaders
 from kip848_client.core.produce import _commands as do
 from kip848_client.core.produce import _events as ev
-from kip848_client.core.produce._errors import Api, Reaction, may_be_written, reaction
+from kip848_client.core.produce._error_rules import Api, Reaction, may_be_written, reaction
 from kip848_client.core.produce._model import Place, Produced, ProduceSettings
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, ConfigError, DeliveryTimedOut

@@ -6,7 +6,7 @@ import pytest
 
 from kip848_client.core.produce import _commands as do
 from kip848_client.core.produce import _events as ev
-from kip848_client.core.produce._errors import Reaction
+from kip848_client.core.produce._error_rules import Reaction
 from kip848_client.core.produce._model import ProducerId, TransactionVersion
 from kip848_client.core.produce._transaction_states import State
 from kip848_client.error_codes import ErrorCode

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from kip848_client.core.produce import _commands as do
-from kip848_client.core.produce._errors import Reaction
+from kip848_client.core.produce._error_rules import Reaction
 from kip848_client.core.produce._transaction_states import TABLE, State, Trigger
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (

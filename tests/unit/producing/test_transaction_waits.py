@@ -9,7 +9,7 @@ import pytest
 
 from kip848_client.core.produce import _commands as do
 from kip848_client.core.produce import _events as ev
-from kip848_client.core.produce._errors import Reaction
+from kip848_client.core.produce._error_rules import Reaction
 from kip848_client.core.produce._model import NOBODY, ProducerId
 from kip848_client.core.produce._transaction_states import State
 from kip848_client.error_codes import ErrorCode

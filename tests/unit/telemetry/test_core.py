@@ -25,7 +25,7 @@ from kip848_client.observe.core.telemetry._model import (
     Unserved,
     Warn,
 )
-from kip848_client.runtime.telemetry import VERDICTS, TelemetryCore, Verdict
+from kip848_client.runtime.telemetry import RULES, Reaction, TelemetryCore
 from tests.support.examples import examples
 
 ME = bytes(range(16))
@@ -139,7 +139,7 @@ def test_a_subscription_that_is_not_known_any_more_is_asked_for_at_once() -> Non
     assert world.pushed().subscription == other
 
 
-@pytest.mark.parametrize("code", [code for code, what in VERDICTS.items() if what is Verdict.LATER])
+@pytest.mark.parametrize("code", [code for code, what in RULES.items() if what is Reaction.LATER])
 def test_who_is_too_early_asks_after_the_interval(code: ErrorCode) -> None:
     world = World(subscription=WANTED)
     world.pushed()
@@ -164,7 +164,7 @@ def test_what_was_too_large_is_halved_until_brokers_name_another_limit() -> None
 @pytest.mark.parametrize(
     "code",
     [
-        *(code for code, what in VERDICTS.items() if what is Verdict.STOP),
+        *(code for code, what in RULES.items() if what is Reaction.STOP),
         ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
         NEW,
     ],
@@ -188,7 +188,7 @@ def test_what_only_a_change_helps_against_ends_it_with_one_warning(
     assert world.post(Timer()) == world.post(CloseRequested()) == world.post(OK) == []
 
 
-@pytest.mark.parametrize("code", [ErrorCode.NETWORK_EXCEPTION, *VERDICTS])
+@pytest.mark.parametrize("code", [ErrorCode.NETWORK_EXCEPTION, *RULES])
 def test_a_question_that_was_refused_is_never_asked_again_at_once(code: int) -> None:
     world = World()
     world.post(Begun())
@@ -274,7 +274,7 @@ def test_who_was_not_asked_for_metrics_is_closed_without_a_word() -> None:
 
 
 def _any_event(dice: random.Random) -> Event:
-    code = dice.choice([0, 0, 0, *VERDICTS, ErrorCode.NETWORK_EXCEPTION, NEW])
+    code = dice.choice([0, 0, 0, *RULES, ErrorCode.NETWORK_EXCEPTION, NEW])
     events: list[Event] = [
         Timer(),
         answer(dice.choice([WANTED, NOTHING, replace(WANTED, push_interval_ms=-5)]), code),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.core.fetch._errors import ANNOUNCED_AFTER_MS
+from kip848_client.core.fetch._error_rules import ANNOUNCED_AFTER_MS
 from kip848_client.core.fetch._positions import RETRY_MS
-from kip848_client.core.group import _committed_errors as committed
+from kip848_client.core.group import _error_rules as committed
 from kip848_client.core.member import HeartbeatRefused, MemberSettings
-from kip848_client.core.member import _policy as policy
-from kip848_client.core.member._policy import Verdict, judge, judge_lookup
+from kip848_client.core.member import _error_rules as membership
 from kip848_client.core.member._reports import REPORT_EVERY_MS
-from kip848_client.core.offsets import _errors as commits
+from kip848_client.core.offsets import _error_rules as commits
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from tools.docs.errors.columns import Column, Sees, Told
 
@@ -37,9 +36,9 @@ _ASKED_LATE: Final = (
 
 def _heartbeat(code: int) -> str:
     refused = HeartbeatRefused(code, error_name(code), None, retriable=is_retriable(code))
-    first = judge(refused, member_epoch=0, may_hold_instance=False)
-    again = judge(refused, member_epoch=0, may_hold_instance=True)
-    member = judge(refused, member_epoch=7, may_hold_instance=True)
+    first = membership.reaction(refused, member_epoch=0, may_hold_instance=False)
+    again = membership.reaction(refused, member_epoch=0, may_hold_instance=True)
+    member = membership.reaction(refused, member_epoch=7, may_hold_instance=True)
     word = first.name
     if again is not first:
         word += f"; who joins again: {again.name}"
@@ -49,34 +48,34 @@ def _heartbeat(code: int) -> str:
 
 
 _HEARTBEAT: Final = {
-    Verdict.RETRY: Told("the same coordinator is asked again", _SILENT, _PAUSES),
-    Verdict.REDISCOVER: Told(
+    membership.Reaction.RETRY: Told("the same coordinator is asked again", _SILENT, _PAUSES),
+    membership.Reaction.REDISCOVER: Told(
         "the coordinator is looked up, and asked at once the first time", _SILENT, _PAUSES
     ),
-    Verdict.SURFACE: Told(
+    membership.Reaction.SURFACE: Told(
         "the member keeps what it has, and goes on asking",
         "the next call for records raises the error, which names the way out",
         f"told at most once in {REPORT_EVERY_MS // 1000} s; asked for ever, while the "
         "coordinator's session time-out runs",
     ),
-    Verdict.FENCE: Told(
+    membership.Reaction.FENCE: Told(
         "everything is dropped as lost, nothing of it is committed, and the member joins again",
         "`on_partitions_lost`; a `commit()` of what is gone raises `CommitFailed`",
         "for ever; at once the first time, then with pauses up to "
         f"{_SETTINGS.rejoin_backoff_max_ms // 1000} s",
     ),
-    Verdict.COMPUTE: Told(
+    membership.Reaction.COMPUTE: Told(
         "the member keeps its partitions, and computes the group's assignment (draft protocols)",
         "nothing",
         "the next heartbeat is sent soon, with all fields",
     ),
-    Verdict.WAIT_FOR_INSTANCE: Told(
+    membership.Reaction.WAIT_FOR_INSTANCE: Told(
         "our own session of before may hold the `group_instance_id`: the join is repeated",
         "nothing; then as FATAL",
         f"{_SETTINGS.unreleased_instance_limit_ms // 1000} s, with pauses up to "
         f"{_SETTINGS.rejoin_backoff_max_ms // 1000} s",
     ),
-    Verdict.FATAL: Told(
+    membership.Reaction.FATAL: Told(
         "the member ends; what it had is dropped as lost",
         "`on_partitions_lost`; every call raises the error, which names the way out",
         "at once; a new consumer is the way on",
@@ -84,8 +83,8 @@ _HEARTBEAT: Final = {
 }
 
 _LOOKUP: Final = {
-    Verdict.RETRY: Told("it is looked up again, of any broker", _SILENT, _PAUSES),
-    Verdict.SURFACE: Told(
+    membership.Reaction.RETRY: Told("it is looked up again, of any broker", _SILENT, _PAUSES),
+    membership.Reaction.SURFACE: Told(
         "the same",
         "the next call for records raises the error; `commit()` raises `CommitFailed` with it as "
         "its cause, `committed()` raises it",
@@ -130,7 +129,7 @@ _COMMITTED: Final = {
     ),
 }
 
-_GONE: Final = ", ".join(sorted(ErrorCode(each).name for each in policy.LEFT_ANYWAY))
+_GONE: Final = ", ".join(sorted(ErrorCode(each).name for each in membership.LEFT_ANYWAY))
 
 COLUMNS: Final = (
     Column(
@@ -138,14 +137,14 @@ COLUMNS: Final = (
         "Of joining, of heartbeats, and of leaving.",
         _heartbeat,
         {each.name: told for each, told in _HEARTBEAT.items()},
-        (*policy.RULES, ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNRELEASED_INSTANCE_ID),
+        (*membership.RULES, ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNRELEASED_INSTANCE_ID),
         f"A leave that is refused by {_GONE} has reached its goal. Other refusals of a leave are "
         "asked again in its time (`stop(timeout_ms=...)`).",
     ),
     Column(
         "FindCoordinator (consumer)",
         "Before heartbeats, commits and look-ups of committed offsets.",
-        lambda code: judge_lookup(code).name,
+        lambda code: membership.lookup_reaction(code).name,
         {each.name: told for each, told in _LOOKUP.items()},
         (),
     ),

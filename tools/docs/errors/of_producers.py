@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.core.produce._errors import COLUMNS as TABLES
-from kip848_client.core.produce._errors import Api, Reaction, reaction
+from kip848_client.core.produce._error_rules import COLUMNS as TABLES
+from kip848_client.core.produce._error_rules import Api, Reaction, reaction
 from kip848_client.core.produce._transaction_requests import GONE_MS
 from kip848_client.error_codes import ErrorCode, passes_in_lookup
 from tools.docs.errors.columns import Column, Sees, Told

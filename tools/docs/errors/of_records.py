@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.core.fetch._errors import (
+from kip848_client.core.fetch._error_rules import (
     ANNOUNCED_AFTER_MS,
-    OF_PARTITIONS,
-    OF_WHOLES,
     QUIET_MS,
-    Rule,
-    Whole,
-    rule_of,
-    whole_of,
+    RULES,
+    WHOLE_RULES,
+    Reaction,
+    WholeReaction,
+    reaction,
+    reaction_to_whole,
 )
 from kip848_client.core.fetch._positions import RETRY_MS
 from kip848_client.core.fetch._queries import REMEDIES, Remedy, remedy_for
@@ -31,7 +31,7 @@ _STOPPED: Final = (
 _AGAIN: Final = f"after it was told, the partition is tried again, once in {AGAIN_MS // 1000} s"
 
 
-def _word(rule: Rule) -> str:
+def _word(rule: Reaction) -> str:
     if rule.check:
         return "CHECK"
     if rule.tries is not None:
@@ -42,7 +42,7 @@ def _word(rule: Rule) -> str:
     return "REST"
 
 
-def _told(rule: Rule) -> Told:
+def _told(rule: Reaction) -> Told:
     what = "the partition rests, and is fetched again"
     sees, bounds = _QUIET, f"for ever; {_REST}"
     if rule.check:
@@ -73,7 +73,7 @@ def _told(rule: Rule) -> Told:
     return Told(what, sees, bounds)
 
 
-def _whole_word(rule: Whole) -> str:
+def _whole_word(rule: WholeReaction) -> str:
     if rule.stops:
         return "STOP ALL"
     if rule.learn:
@@ -81,7 +81,7 @@ def _whole_word(rule: Whole) -> str:
     return "REOPEN, REST" if not rule.again else "REOPEN"
 
 
-def _whole_told(rule: Whole) -> Told:
+def _whole_told(rule: WholeReaction) -> Told:
     what = "a new session is opened"
     what += ", at once the first time" if rule.again else ", after a rest"
     what += "; the ids and leaders of its topics are asked for" if rule.learn else ""
@@ -132,17 +132,17 @@ COLUMNS: Final = (
         "Fetch (a partition)",
         "Of one partition in an answer. A replica that was read instead of the leader is left for "
         "the leader, whatever it is.",
-        lambda code: _word(rule_of(code)),
-        {_word(rule): _told(rule) for rule in map(rule_of, _CODES)},
-        OF_PARTITIONS,
+        lambda code: _word(reaction(code)),
+        {_word(rule): _told(rule) for rule in map(reaction, _CODES)},
+        RULES,
         "CORRUPT_MESSAGE is raised as `RecordUnreadable`, which names the offset to seek past.",
     ),
     Column(
         "Fetch (whole)",
         "Of a whole answer. Partitions keep their positions.",
-        lambda code: _whole_word(whole_of(code)),
-        {_whole_word(rule): _whole_told(rule) for rule in map(whole_of, _CODES)},
-        OF_WHOLES,
+        lambda code: _whole_word(reaction_to_whole(code)),
+        {_whole_word(rule): _whole_told(rule) for rule in map(reaction_to_whole, _CODES)},
+        WHOLE_RULES,
     ),
     Column(
         "ListOffsets",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kip848_client.connect.core import ClassicWorkerSettings
-from kip848_client.connect.core._classic_errors import RULES, ClassicVerdict, judge
+from kip848_client.connect.core._error_rules import RULES, Reaction, reaction
 from tools.docs.errors.columns import Column, Told
 
 __all__ = ["COLUMNS"]
@@ -22,32 +22,32 @@ _PAUSES: Final = (
 )
 
 _VERDICTS: Final = {
-    ClassicVerdict.RETRY: Told(
+    Reaction.RETRY: Told(
         "the same again, of the same coordinator; a round that was open begins again",
         _SILENT,
         _PAUSES,
     ),
-    ClassicVerdict.REDISCOVER: Told(
+    Reaction.REDISCOVER: Told(
         "the coordinator is looked up, then the same again; a round that was open begins again",
         _SILENT,
         _PAUSES,
     ),
-    ClassicVerdict.TAKE_ID: Told(
+    Reaction.TAKE_ID: Told(
         "it joins again with the id that the coordinator gave",
         "nothing",
         "at once; this is how every worker joins",
     ),
-    ClassicVerdict.REJOIN: Told(
+    Reaction.REJOIN: Told(
         "it joins again, and goes on with what runs",
         "nothing, unless the next round takes something away: `on_revoked`",
         "in the next round",
     ),
-    ClassicVerdict.FENCE: Told(
+    Reaction.FENCE: Told(
         "everything is stopped as lost, and the worker joins as a new member",
         "`on_lost`",
         "for ever; when everything has stopped, and after a pause",
     ),
-    ClassicVerdict.FATAL: Told(
+    Reaction.FATAL: Told(
         "the worker ends; what it ran is stopped as lost",
         "`on_lost`; `run()` raises the error, which names the way out",
         "at once; a new worker is the way on",
@@ -61,7 +61,7 @@ COLUMNS: Final = (
         "JoinGroup, SyncGroup, Heartbeat and LeaveGroup of a Connect worker on the classic "
         "protocol. On the protocol of KIP-848 its ConnectGroupHeartbeat is judged as a "
         "ConsumerGroupHeartbeat is.",
-        lambda code: judge(code).name,
+        lambda code: reaction(code).name,
         {each.name: told for each, told in _VERDICTS.items()},
         RULES,
         "A leave that is refused with RETRY or REDISCOVER is asked again in its time "

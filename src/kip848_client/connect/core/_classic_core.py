@@ -29,12 +29,6 @@ from typing import Final
 
 from kip848_client.connect.core import _classic_messages as ms
 from kip848_client.connect.core import _classic_states as st
-from kip848_client.connect.core._classic_errors import (
-    ClassicVerdict,
-    classic_error,
-    is_at_work,
-    judge,
-)
 from kip848_client.connect.core._classic_heartbeat import ClassicHeartbeat
 from kip848_client.connect.core._classic_items import HeldItems
 from kip848_client.connect.core._classic_leading import Leading
@@ -44,6 +38,12 @@ from kip848_client.connect.core._classic_model import ClassicWorkerSettings
 from kip848_client.connect.core._classic_rounds import Rounds
 from kip848_client.connect.core._classic_states import ClassicState
 from kip848_client.connect.core._core import Output
+from kip848_client.connect.core._error_rules import (
+    Reaction,
+    classic_error,
+    is_at_work,
+    reaction,
+)
 from kip848_client.connect.core._events import (
     ConfigurationRead,
     ItemsStarted,
@@ -336,9 +336,9 @@ class ClassicWorkerCore:
         match answer:
             case ms.RequestFailed():
                 self._fail(answer.error)
-            case ms.RequestRefused() if judge(answer.code) is ClassicVerdict.FENCE:
+            case ms.RequestRefused() if reaction(answer.code) is Reaction.FENCE:
                 self._fence(classic_error(answer.api, answer.code).name, forget_id=True)
-            case ms.RequestRefused() if judge(answer.code) is ClassicVerdict.FATAL:
+            case ms.RequestRefused() if reaction(answer.code) is Reaction.FATAL:
                 self._fail(classic_error(answer.api, answer.code))
             case _:
                 return False
@@ -362,13 +362,13 @@ class ClassicWorkerCore:
                 rounds.synced(answer.assignment)
             case ms.RequestRefused():
                 name = classic_error(answer.api, answer.code).name
-                match judge(answer.code):
-                    case ClassicVerdict.TAKE_ID if answer.member_id:
+                match reaction(answer.code):
+                    case Reaction.TAKE_ID if answer.member_id:
                         self._member.member_id = answer.member_id
-                    case ClassicVerdict.REDISCOVER:
+                    case Reaction.REDISCOVER:
                         self._lose_coordinator(name)
                     case verdict:
-                        rounds.refused(name, rejoins=verdict is ClassicVerdict.REJOIN)
+                        rounds.refused(name, rejoins=verdict is Reaction.REJOIN)
             case _:
                 self._lose_coordinator("the group's round was not answered")
 
@@ -377,7 +377,7 @@ class ClassicWorkerCore:
             case ms.HeartbeatTaken():
                 self._link.heard(self._member.now_ms)
                 self._beat.taken()
-            case ms.RequestRefused() if judge(answer.code) is ClassicVerdict.REJOIN:
+            case ms.RequestRefused() if reaction(answer.code) is Reaction.REJOIN:
                 name = classic_error(answer.api, answer.code).name
                 begins = name == "REBALANCE_IN_PROGRESS"
                 if begins:
@@ -385,7 +385,7 @@ class ClassicWorkerCore:
                 self._rounds.is_another(name, begins=begins)
             case ms.RequestRefused():
                 self._beat.failed()
-                if judge(answer.code) is ClassicVerdict.REDISCOVER:
+                if reaction(answer.code) is Reaction.REDISCOVER:
                     self._lose_coordinator(classic_error(answer.api, answer.code).name)
             case _:
                 self._beat.failed()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kip848_client.connect.core import _classic_messages as ms
 from kip848_client.connect.core import _classic_states as st
-from kip848_client.connect.core._classic_errors import ClassicVerdict, classic_error, judge
 from kip848_client.connect.core._classic_heartbeat import ClassicHeartbeat
 from kip848_client.connect.core._classic_items import HeldItems
 from kip848_client.connect.core._classic_member import ClassicMember
@@ -12,6 +11,7 @@ from kip848_client.connect.core._classic_model import ClassicWorkerSettings
 from kip848_client.connect.core._classic_rounds import Rounds
 from kip848_client.connect.core._classic_states import ClassicState
 from kip848_client.connect.core._commands import ReadConfiguration
+from kip848_client.connect.core._error_rules import Reaction, classic_error, reaction
 from kip848_client.core.member import CoordinatorLink, LeaveCompleted, LeaveMode, LeaveRequested
 from kip848_client.errors import Kip848Error, LocalProtocolError
 
@@ -129,13 +129,13 @@ class ClassicLeave:
 
     def _refused(self, refused: ms.RequestRefused) -> None:
         error = classic_error(refused.api, refused.code)
-        match judge(refused.code):
-            case ClassicVerdict.RETRY:
+        match reaction(refused.code):
+            case Reaction.RETRY:
                 self._member.pause()
-            case ClassicVerdict.REDISCOVER:
+            case Reaction.REDISCOVER:
                 self._link.lost(error.name)
                 self._member.pause()
-            case ClassicVerdict.FATAL:
+            case Reaction.FATAL:
                 self.end(error)
             case _:
                 self.end(None)  # it is not in the group

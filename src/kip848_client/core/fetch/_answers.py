@@ -23,7 +23,7 @@ from kip848_client.core.fetch._assigned import Assigned
 from kip848_client.core.fetch._buffer import Buffer
 from kip848_client.core.fetch._chunked_answers import ChunkedAnswer
 from kip848_client.core.fetch._commands import Commands, Notice, Positioned, Readable, UseEndpoints
-from kip848_client.core.fetch._errors import QUIET_MS, fetch_error, rule_of, whole_of
+from kip848_client.core.fetch._error_rules import QUIET_MS, fetch_error, reaction, reaction_to_whole
 from kip848_client.core.fetch._events import FetchAnswered
 from kip848_client.core.fetch._model import (
     EpochEnd,
@@ -145,7 +145,7 @@ class Answers:
         if not verdict.usable:
             if verdict.rest:
                 self._rest(now_ms, node)
-            if whole_of(answer.error_code).stops and verdict.failures > 1:
+            if reaction_to_whole(answer.error_code).stops and verdict.failures > 1:
                 code = answer.error_code
                 where = f"broker {node.node}"
                 self._stop_all(node, broker_error(code, error_name(code), where, api="Fetch"))
@@ -329,7 +329,7 @@ class Answers:
         errors: _Errors,
     ) -> None:
         code, topic = told.error_code, partition.tp[0]
-        rule = rule_of(code)
+        rule = reaction(code)
         why = f"broker {node.node}: {error_name(code)}"
         if rule.hint and told.leader is not None and self._moved(partition, told.leader):
             partition.failures += 1

@@ -31,7 +31,7 @@ from kip848_client.core.backoff import Jitter, backoff_ms
 from kip848_client.core.cluster import NO_EPOCH
 from kip848_client.core.fetch._chunked_answers import ChunkedAnswer
 from kip848_client.core.fetch._commands import Commands, LookUpCommitted, Notice
-from kip848_client.core.fetch._errors import ANNOUNCED_AFTER_MS, QUIET_MS
+from kip848_client.core.fetch._error_rules import ANNOUNCED_AFTER_MS, QUIET_MS
 from kip848_client.core.fetch._events import CommittedFailed, CommittedFound
 from kip848_client.core.fetch._model import EARLIEST, LATEST, FetchSettings, StoredOffset
 from kip848_client.core.fetch._queries import Found, Lookup, Queries

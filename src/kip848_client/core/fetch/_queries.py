@@ -45,7 +45,7 @@ from kip848_client.core.fetch._commands import (
     OffsetsFound,
     OffsetsNotFound,
 )
-from kip848_client.core.fetch._errors import ANNOUNCED_AFTER_MS, QUIET_MS
+from kip848_client.core.fetch._error_rules import ANNOUNCED_AFTER_MS, QUIET_MS
 from kip848_client.core.fetch._events import OffsetsAsked, OffsetsListed, OffsetsNotListed
 from kip848_client.core.fetch._model import (
     EARLIEST,

@@ -36,7 +36,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kip848_client.core.fetch._errors import whole_of
+from kip848_client.core.fetch._error_rules import reaction_to_whole
 from kip848_client.core.fetch._model import FetchAnswer, PartitionAnswer, Wanted
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicIdPartition, format_topic_id
 from kip848_client.error_codes import default_message, error_name
@@ -290,7 +290,7 @@ class FetchSession:
         it is closed, or it is what the broker fails at."""
         self._failures += 1
         self._asked = {}
-        rule = whole_of(code)
+        rule = reaction_to_whole(code)
         over = rule.is_over or sent.session_epoch <= _FULL
         self._reset(_NO_SESSION if over else self._session_id)
         if not rule.warns:

@@ -15,7 +15,7 @@ from typing import Final
 from kip848_client.core.cluster import Leaders, LeadersLearnt, MetadataQuestions, TopicLeaders
 from kip848_client.core.fetch._assigned import Assigned
 from kip848_client.core.fetch._commands import Commands, Notice
-from kip848_client.core.fetch._errors import QUIET_MS
+from kip848_client.core.fetch._error_rules import QUIET_MS
 from kip848_client.core.fetch._partition import Partition, Phase
 from kip848_client.core.fetch._planner import Planner
 from kip848_client.core.fetch._tenures import Tenures

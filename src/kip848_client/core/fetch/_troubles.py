@@ -15,7 +15,7 @@ from typing import Final
 from kip848_client.core.backoff import Jitter, backoff_ms
 from kip848_client.core.fetch._assigned import Assigned
 from kip848_client.core.fetch._commands import Commands, Notice, Readable
-from kip848_client.core.fetch._errors import QUIET_MS
+from kip848_client.core.fetch._error_rules import QUIET_MS
 from kip848_client.core.fetch._model import FetchSettings
 from kip848_client.core.fetch._partition import (
     HELD,

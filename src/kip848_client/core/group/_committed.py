@@ -16,7 +16,7 @@ from kip848_client.core.group._commands import (
     FetchCommitted,
     GroupCommand,
 )
-from kip848_client.core.group._committed_errors import Reaction, reaction
+from kip848_client.core.group._error_rules import Reaction, reaction
 from kip848_client.core.group._events import (
     CommittedAnswered,
     CommittedAsked,

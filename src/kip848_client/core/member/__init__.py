@@ -70,6 +70,7 @@ from kip848_client.core.member._commands import (
 )
 from kip848_client.core.member._coordinator import CoordinatorLink
 from kip848_client.core.member._core import MemberCore
+from kip848_client.core.member._error_rules import is_chosen_by_error, lookup_error
 from kip848_client.core.member._events import (
     AssignorsOffered,
     CoordinatorFound,
@@ -107,7 +108,6 @@ from kip848_client.core.member._model import (
     Severity,
     group_by_topic,
 )
-from kip848_client.core.member._policy import is_chosen_by_error, lookup_error
 from kip848_client.core.member._settling import EXTRA_HEARTBEATS_MAX, EXTRA_INTERVALS
 from kip848_client.core.member._states import TRANSITIONS, MemberState
 

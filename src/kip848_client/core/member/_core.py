@@ -23,6 +23,13 @@ from kip848_client.core.member import _states as st
 from kip848_client.core.member._application import Application
 from kip848_client.core.member._coordinator import CoordinatorLink
 from kip848_client.core.member._deadlines import Deadlines
+from kip848_client.core.member._error_rules import (
+    CHOSEN,
+    Reaction,
+    error_of,
+    lookup_error,
+    reaction,
+)
 from kip848_client.core.member._heartbeat import HeartbeatClock, IntentBuilder, Subscription
 from kip848_client.core.member._instance import InstanceClaim
 from kip848_client.core.member._invariants import check
@@ -42,7 +49,6 @@ from kip848_client.core.member._model import (
     sanitise,
 )
 from kip848_client.core.member._names import NameLookup
-from kip848_client.core.member._policy import CHOSEN, Verdict, error_of, judge, lookup_error
 from kip848_client.core.member._reports import ErrorReports
 from kip848_client.core.member._snapshot import take_snapshot
 from kip848_client.core.member._standing import Standing
@@ -520,34 +526,34 @@ class MemberCore:
 
     def _on_refused(self, heartbeat: OpenHeartbeat, refused: HeartbeatRefused) -> None:
         self._fields.forget()
-        verdict = judge(
+        verdict = reaction(
             refused,
             member_epoch=heartbeat.member_epoch,
             may_hold_instance=self._instance.may_be_ours,
         )
-        if verdict is Verdict.WAIT_FOR_INSTANCE and self._instance.refused(self._now):
-            verdict = Verdict.FATAL  # our own former session would have expired by now
-        if verdict not in (Verdict.RETRY, Verdict.REDISCOVER):
+        if verdict is Reaction.WAIT_FOR_INSTANCE and self._instance.refused(self._now):
+            verdict = Reaction.FATAL  # our own former session would have expired by now
+        if verdict not in (Reaction.RETRY, Reaction.REDISCOVER):
             self._link.heard(self._now)
         match verdict:
-            case Verdict.FATAL:
+            case Reaction.FATAL:
                 self._fail(error_of(refused))
-            case Verdict.FENCE:
+            case Reaction.FENCE:
                 self._fence(refused.name)
-            case Verdict.WAIT_FOR_INSTANCE:
+            case Reaction.WAIT_FOR_INSTANCE:
                 self._clock.failed(self._now, self._settings.rejoin_backoff_max_ms)
-            case Verdict.SURFACE:
+            case Reaction.SURFACE:
                 error, interval_ms = error_of(refused), self._clock.interval_ms
                 self._reports.tell(self._now, refused.name, error, interval_ms)
                 self._clock.failed(self._now)
-            case Verdict.COMPUTE:
+            case Reaction.COMPUTE:
                 self._membership.accepted(heartbeat, self._settings.session_timeout_ms)
                 self._clock.failed(self._now)
                 self._emit(do.AssignorsHeard(heartbeat.number, self._standing.epoch, CHOSEN))
-            case Verdict.REDISCOVER:
+            case Reaction.REDISCOVER:
                 self._clock.coordinator_moved(self._now)
                 self._lose_coordinator(refused.name)
-            case Verdict.RETRY:
+            case Reaction.RETRY:
                 self._clock.failed(self._now)
 
     # -- reconciliation ----------------------------------------------------------------------

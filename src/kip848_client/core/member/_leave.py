@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kip848_client.core.backoff import backoff_ms
+from kip848_client.core.member._error_rules import LEFT_ANYWAY, Reaction, error_of, reaction
 from kip848_client.core.member._events import (
     HeartbeatAnswered,
     HeartbeatFailed,
@@ -19,7 +20,6 @@ from kip848_client.core.member._events import (
     LeaveRequested,
 )
 from kip848_client.core.member._model import HeartbeatRefused, LeaveMode, MemberSettings
-from kip848_client.core.member._policy import LEFT_ANYWAY, Verdict, error_of, judge
 from kip848_client.core.types import LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kip848_client.errors import CoordinatorUnavailable, Kip848Error, RequestTimedOut
 
@@ -91,9 +91,9 @@ class Leave:
             case HeartbeatAnswered(outcome=HeartbeatRefused() as refused):
                 if refused.code in LEFT_ANYWAY:
                     return None
-                verdict = judge(refused, member_epoch=LEAVE_EPOCH, may_hold_instance=False)
-                if verdict in (Verdict.RETRY, Verdict.REDISCOVER):
-                    return self._again(now_ms, rediscover=verdict is Verdict.REDISCOVER)
+                verdict = reaction(refused, member_epoch=LEAVE_EPOCH, may_hold_instance=False)
+                if verdict in (Reaction.RETRY, Reaction.REDISCOVER):
+                    return self._again(now_ms, rediscover=verdict is Reaction.REDISCOVER)
                 return error_of(refused)
             case _:
                 return None

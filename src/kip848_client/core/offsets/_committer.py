@@ -29,7 +29,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from kip848_client.core.offsets._errors import Reaction, is_retried, reaction
+from kip848_client.core.offsets._error_rules import Reaction, is_retried, reaction
 from kip848_client.core.offsets._kinds import CommitKind
 from kip848_client.core.offsets._tracker import CommittableOffset, OffsetTracker
 from kip848_client.core.outside import from_outside

@@ -17,7 +17,7 @@ from kip848_client.core.partition_names import shown
 from kip848_client.core.produce._accumulator import Accumulator
 from kip848_client.core.produce._batches import Batch
 from kip848_client.core.produce._commands import BatchDone, BatchFailed, BatchSplit, Command
-from kip848_client.core.produce._errors import (
+from kip848_client.core.produce._error_rules import (
     Api,
     Reaction,
     may_be_written,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from kip848_client.core.backoff import Jitter, backoff_ms
 from kip848_client.core.produce import _commands as do
 from kip848_client.core.produce import _events as ev
-from kip848_client.core.produce._errors import Api, Reaction, reaction, refusal
+from kip848_client.core.produce._error_rules import Api, Reaction, reaction, refusal
 from kip848_client.core.produce._model import (
     NOBODY,
     ProducerId,

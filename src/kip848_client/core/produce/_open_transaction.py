@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from kip848_client.core.produce._errors import Api
+from kip848_client.core.produce._error_rules import Api
 from kip848_client.core.produce._model import ProducerId
 from kip848_client.core.produce._transaction_jobs import Job
 from kip848_client.error_codes import ErrorCode

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from kip848_client.core.produce._errors import Reaction
+from kip848_client.core.produce._error_rules import Reaction
 from kip848_client.core.produce._events import Event
 from kip848_client.core.produce._model import ProducerId, TransactionVersion
 from kip848_client.core.types import TopicPartition, Wait

@@ -30,7 +30,7 @@ from kip848_client.core.backoff import Jitter
 from kip848_client.core.produce import _commands as do
 from kip848_client.core.produce import _events as ev
 from kip848_client.core.produce._adding import Adding
-from kip848_client.core.produce._errors import Api, Reaction
+from kip848_client.core.produce._error_rules import Api, Reaction
 from kip848_client.core.produce._markers import Markers
 from kip848_client.core.produce._model import (
     NOBODY,

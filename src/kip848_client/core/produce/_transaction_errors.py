@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.core.produce._errors import Api, Reaction, is_named
+from kip848_client.core.produce._error_rules import Api, Reaction, is_named
 from kip848_client.core.produce._transaction_states import State, Trigger
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (

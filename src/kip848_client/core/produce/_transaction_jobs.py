@@ -10,7 +10,7 @@ from typing import Final
 from kip848_client.core.partition_names import listed
 from kip848_client.core.produce import _commands as do
 from kip848_client.core.produce._coordinators import Key
-from kip848_client.core.produce._errors import MEMBER_REFUSED, Api, Reaction, reaction, refusal
+from kip848_client.core.produce._error_rules import MEMBER_REFUSED, Api, Reaction, reaction, refusal
 from kip848_client.core.produce._events import TxnAnswered
 from kip848_client.core.produce._model import (
     Group,

@@ -22,7 +22,7 @@ from kip848_client.core.produce import _commands as do
 from kip848_client.core.produce import _events as ev
 from kip848_client.core.produce._adding import GROUP, Adding
 from kip848_client.core.produce._coordinators import Coordinators, Key
-from kip848_client.core.produce._errors import Api, Reaction, reaction
+from kip848_client.core.produce._error_rules import Api, Reaction, reaction
 from kip848_client.core.produce._markers import Markers
 from kip848_client.core.produce._model import (
     NOBODY,

@@ -43,17 +43,17 @@ from kip848_client.errors import (
 )
 from kip848_client.processor.core import _commands as do
 from kip848_client.processor.core import _events as ev
+from kip848_client.processor.core._error_rules import (
+    Reaction,
+    is_of_the_record,
+    is_one_record,
+    overran,
+    reaction,
+)
 from kip848_client.processor.core._model import Portion, ProcessorSettings, State
 from kip848_client.processor.core._overruns import Overruns
 from kip848_client.processor.core._progress import Progress
 from kip848_client.processor.core._unsendable import Unsendable
-from kip848_client.processor.core._verdicts import (
-    Verdict,
-    is_of_the_record,
-    is_one_record,
-    overran,
-    verdict,
-)
 
 __all__ = ["ProcessorCore"]
 
@@ -306,7 +306,7 @@ class ProcessorCore:
 
     def _output_refused(self, tp: TopicPartition, event: ev.OutputRefused) -> None:
         self._overruns.tried(tp, event.until)
-        if self._settings.dead_letters and verdict(event.error) is Verdict.POISON:
+        if self._settings.dead_letters and reaction(event.error) is Reaction.POISON:
             self._unsendable.add(tp, event.first, event.until, event.error)
             self._harmed(event.error)
         else:
@@ -314,11 +314,11 @@ class ProcessorCore:
 
     def _send_failed(self, error: Exception) -> None:
         """Something of the transaction could not be sent."""
-        found = verdict(error)
-        if found is Verdict.OVER:
+        found = reaction(error)
+        if found is Reaction.OVER:
             self._end(error)
             return
-        if found is not Verdict.AGAIN:
+        if found is not Reaction.AGAIN:
             self._error = self._error or error
         self._harmed(error)
 
@@ -356,7 +356,7 @@ class ProcessorCore:
             self._in_it, self._close_at_ms, self._harm = 0, None, None
             return
         self._state = State.IDLE
-        if verdict(failed) is Verdict.AGAIN:
+        if reaction(failed) is Reaction.AGAIN:
             self._later(f"no transaction can be begun: {_said(failed)}")
         else:
             self._error = self._error or failed
@@ -369,8 +369,8 @@ class ProcessorCore:
             self._failures = 0
             self._over()
             return
-        found = verdict(failed)
-        if found is Verdict.DOUBT or isinstance(failed, TransportError):
+        found = reaction(failed)
+        if found is Reaction.DOUBT or isinstance(failed, TransportError):
             self._ask_again(f"{_said(failed)} (it is asked again)")
         else:
             self._send_failed(failed)
@@ -379,7 +379,7 @@ class ProcessorCore:
         if failed is None:
             self._give_back(self._progress.rewind())
             self._over()
-        elif verdict(failed) in (Verdict.AGAIN, Verdict.DOUBT):
+        elif reaction(failed) in (Reaction.AGAIN, Reaction.DOUBT):
             self._ask_again(f"the transaction is still being aborted: {_said(failed)}")
         else:
             self._end(failed)

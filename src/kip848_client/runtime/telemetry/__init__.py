@@ -8,10 +8,10 @@ error in here does not reach the client: it is logged once.
 from __future__ import annotations
 
 from kip848_client.observe.core.telemetry._core import TelemetryCore
+from kip848_client.observe.core.telemetry._error_rules import RULES, Reaction
 from kip848_client.observe.core.telemetry._ledger import Ledger, Point
 from kip848_client.observe.core.telemetry._model import Subscription
 from kip848_client.observe.core.telemetry._names import telemetry_name
-from kip848_client.observe.core.telemetry._verdicts import VERDICTS, Verdict
 from kip848_client.runtime.telemetry._telemetry_driver import (
     Courier,
     NoTelemetry,
@@ -20,15 +20,15 @@ from kip848_client.runtime.telemetry._telemetry_driver import (
 )
 
 __all__ = [
-    "VERDICTS",
+    "RULES",
     "Courier",
     "Ledger",
     "NoTelemetry",
     "Point",
+    "Reaction",
     "Subscription",
     "TelemetryCore",
     "TelemetryDriver",
-    "Verdict",
     "telemetry_name",
     "telemetry_of",
 ]

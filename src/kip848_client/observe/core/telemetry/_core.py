@@ -12,6 +12,7 @@ from typing import Final
 
 from kip848_client.core.outside import from_outside
 from kip848_client.error_codes import ErrorCode, error_name
+from kip848_client.observe.core.telemetry._error_rules import Reaction, reaction
 from kip848_client.observe.core.telemetry._model import (
     NO_INSTANCE,
     Begun,
@@ -28,7 +29,6 @@ from kip848_client.observe.core.telemetry._model import (
     Unserved,
     Warn,
 )
-from kip848_client.observe.core.telemetry._verdicts import Verdict, verdict_on
 
 __all__ = ["State", "TelemetryCore"]
 
@@ -159,7 +159,7 @@ class TelemetryCore:
         if answer.error_code:
             if answer.error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
                 self._refused.add(self._compression)
-            if verdict_on(answer.error_code) is Verdict.SMALLER:
+            if reaction(answer.error_code) is Reaction.SMALLER:
                 self._cap_bytes = answer.size_bytes // 2
             return self._refuse(now_ms, answer.error_code, "PushTelemetry")
         if self._is_closing:
@@ -169,12 +169,12 @@ class TelemetryCore:
     def _refuse(self, now_ms: int, error_code: int, api: str) -> list[Command]:
         if self._is_closing:
             return self._end("the client is closed")
-        what = verdict_on(error_code)
-        if what is Verdict.STOP:
+        what = reaction(error_code)
+        if what is Reaction.STOP:
             why = f"a broker answered {api} with {error_name(error_code)}"
             warning = f"{why}; no metrics are pushed to brokers any more"
             return [Warn(warning), *self._end(why)]
-        if what is Verdict.ASK_AGAIN and self.state is State.PUSHING:
+        if what is Reaction.ASK_AGAIN and self.state is State.PUSHING:
             return self._ask()
         return self._wait(State.TO_ASK, now_ms + self._interval_ms)
 

@@ -17,14 +17,14 @@ from kip848_client.errors import Kip848Error, RecordUnreadable, broker_error
 
 __all__ = [
     "ANNOUNCED_AFTER_MS",
-    "OF_PARTITIONS",
-    "OF_WHOLES",
     "QUIET_MS",
-    "Rule",
-    "Whole",
+    "RULES",
+    "WHOLE_RULES",
+    "Reaction",
+    "WholeReaction",
     "fetch_error",
-    "rule_of",
-    "whole_of",
+    "reaction",
+    "reaction_to_whole",
 ]
 
 ANNOUNCED_AFTER_MS: Final = 1_000
@@ -34,7 +34,7 @@ QUIET_MS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Reaction:
     """What to do. Whatever it is, a replica that was read instead of the leader is left."""
 
     tries: int | None = None
@@ -54,26 +54,28 @@ class Rule:
     """The way out, for the user."""
 
 
-_MOVED: Final = Rule(learn=True, hint=True)
-_LEARN: Final = Rule(learn=True)
+_MOVED: Final = Reaction(learn=True, hint=True)
+_LEARN: Final = Reaction(learn=True)
 
-OF_PARTITIONS: Final[dict[int, Rule]] = {
-    ErrorCode.UNKNOWN_SERVER_ERROR: Rule(),
-    ErrorCode.OFFSET_OUT_OF_RANGE: Rule(check=True),
-    ErrorCode.CORRUPT_MESSAGE: Rule(tries=3),
+RULES: Final[dict[int, Reaction]] = {
+    ErrorCode.UNKNOWN_SERVER_ERROR: Reaction(),
+    ErrorCode.OFFSET_OUT_OF_RANGE: Reaction(check=True),
+    ErrorCode.CORRUPT_MESSAGE: Reaction(tries=3),
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: _LEARN,
     ErrorCode.LEADER_NOT_AVAILABLE: _LEARN,
     ErrorCode.NOT_LEADER_OR_FOLLOWER: _MOVED,
     ErrorCode.REPLICA_NOT_AVAILABLE: _LEARN,
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED: Rule(
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: Reaction(
         tries=0, hint_text="the principal needs READ on the topic"
     ),
-    ErrorCode.INVALID_REQUEST: Rule(tries=1),
+    ErrorCode.INVALID_REQUEST: Reaction(tries=1),
     ErrorCode.KAFKA_STORAGE_ERROR: _LEARN,
     ErrorCode.FENCED_LEADER_EPOCH: _MOVED,
     # the broker has not heard of the newest election; metadata would only tell us the same again
-    ErrorCode.UNKNOWN_LEADER_EPOCH: Rule(learn=True, learn_after_ms=1_000, doubt_after_ms=QUIET_MS),
-    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: Rule(
+    ErrorCode.UNKNOWN_LEADER_EPOCH: Reaction(
+        learn=True, learn_after_ms=1_000, doubt_after_ms=QUIET_MS
+    ),
+    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: Reaction(
         tries=0, hint_text="the broker refuses to send the topic's codec in this Fetch version"
     ),
     ErrorCode.OFFSET_NOT_AVAILABLE: _LEARN,
@@ -81,16 +83,16 @@ OF_PARTITIONS: Final[dict[int, Rule]] = {
     ErrorCode.INCONSISTENT_TOPIC_ID: _LEARN,
 }
 
-_OTHERS: Final = Rule(tries=10)
+_OTHERS: Final = Reaction(tries=10)
 
 
-def rule_of(code: int) -> Rule:
+def reaction(code: int) -> Reaction:
     """What this error code leads to."""
-    return OF_PARTITIONS.get(code, _OTHERS)
+    return RULES.get(code, _OTHERS)
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class WholeReaction:
     """What to do when a broker refuses a whole Fetch. Whatever it is, the next request opens
     another session."""
 
@@ -107,20 +109,20 @@ class Whole:
     """When it comes again, its partitions stop and the user is told."""
 
 
-OF_WHOLES: Final[dict[int, Whole]] = {
-    ErrorCode.FETCH_SESSION_ID_NOT_FOUND: Whole(is_over=True, again=True, warns=False),
-    ErrorCode.INVALID_FETCH_SESSION_EPOCH: Whole(again=True, warns=False),
-    ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR: Whole(learn=True, warns=False),
-    ErrorCode.UNSUPPORTED_VERSION: Whole(stops=True),
-    ErrorCode.INVALID_REQUEST: Whole(stops=True),
+WHOLE_RULES: Final[dict[int, WholeReaction]] = {
+    ErrorCode.FETCH_SESSION_ID_NOT_FOUND: WholeReaction(is_over=True, again=True, warns=False),
+    ErrorCode.INVALID_FETCH_SESSION_EPOCH: WholeReaction(again=True, warns=False),
+    ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR: WholeReaction(learn=True, warns=False),
+    ErrorCode.UNSUPPORTED_VERSION: WholeReaction(stops=True),
+    ErrorCode.INVALID_REQUEST: WholeReaction(stops=True),
 }
 
-_OTHER_WHOLES: Final = Whole()
+_OTHER_WHOLES: Final = WholeReaction()
 
 
-def whole_of(code: int) -> Whole:
+def reaction_to_whole(code: int) -> WholeReaction:
     """What this error code of a whole answer leads to."""
-    return OF_WHOLES.get(code, _OTHER_WHOLES)
+    return WHOLE_RULES.get(code, _OTHER_WHOLES)
 
 
 def fetch_error(code: int, tp: TopicPartition, offset: int) -> Kip848Error:
@@ -134,5 +136,5 @@ def fetch_error(code: int, tp: TopicPartition, offset: int) -> Kip848Error:
             partition=tp[1],
             offset=offset,
         )
-    hint = rule_of(code).hint_text
+    hint = reaction(code).hint_text
     return broker_error(code, error_name(code), where, api="Fetch", hint=hint)

@@ -8,10 +8,10 @@ from typing import Final
 
 from kip848_client.error_codes import ErrorCode, is_retriable
 
-__all__ = ["VERDICTS", "Verdict", "verdict_on"]
+__all__ = ["RULES", "Reaction", "reaction"]
 
 
-class Verdict(Enum):
+class Reaction(Enum):
     """What comes next."""
 
     ASK_AGAIN = "ask for the subscription again, at once"
@@ -20,22 +20,22 @@ class Verdict(Enum):
     STOP = "push nothing any more"
 
 
-VERDICTS: Final[Mapping[ErrorCode, Verdict]] = {
-    ErrorCode.UNKNOWN_SUBSCRIPTION_ID: Verdict.ASK_AGAIN,
-    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: Verdict.ASK_AGAIN,
-    ErrorCode.TELEMETRY_TOO_LARGE: Verdict.SMALLER,
-    ErrorCode.THROTTLING_QUOTA_EXCEEDED: Verdict.LATER,
-    ErrorCode.INVALID_RECORD: Verdict.STOP,
-    ErrorCode.INVALID_REQUEST: Verdict.STOP,
-    ErrorCode.UNSUPPORTED_VERSION: Verdict.STOP,
+RULES: Final[Mapping[ErrorCode, Reaction]] = {
+    ErrorCode.UNKNOWN_SUBSCRIPTION_ID: Reaction.ASK_AGAIN,
+    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: Reaction.ASK_AGAIN,
+    ErrorCode.TELEMETRY_TOO_LARGE: Reaction.SMALLER,
+    ErrorCode.THROTTLING_QUOTA_EXCEEDED: Reaction.LATER,
+    ErrorCode.INVALID_RECORD: Reaction.STOP,
+    ErrorCode.INVALID_REQUEST: Reaction.STOP,
+    ErrorCode.UNSUPPORTED_VERSION: Reaction.STOP,
 }
 """Those that KIP-714 names."""
 
 
-def verdict_on(error_code: int) -> Verdict:
+def reaction(error_code: int) -> Reaction:
     """Of a code that KIP-714 does not name, too: one that Kafka calls retriable is no reason to
     stop."""
-    found = VERDICTS.get(ErrorCode(error_code)) if error_code in set(ErrorCode) else None
+    found = RULES.get(ErrorCode(error_code)) if error_code in set(ErrorCode) else None
     if found is not None:
         return found
-    return Verdict.LATER if is_retriable(error_code) else Verdict.STOP
+    return Reaction.LATER if is_retriable(error_code) else Reaction.STOP

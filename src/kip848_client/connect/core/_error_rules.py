@@ -9,10 +9,10 @@ from typing import Final
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import BrokerError, broker_error
 
-__all__ = ["RULES", "ClassicVerdict", "classic_error", "is_at_work", "judge"]
+__all__ = ["RULES", "Reaction", "classic_error", "is_at_work", "reaction"]
 
 
-class ClassicVerdict(Enum):
+class Reaction(Enum):
     """How the worker reacts to a refusal."""
 
     RETRY = "retry"
@@ -29,21 +29,21 @@ class ClassicVerdict(Enum):
     """The user must act."""
 
 
-RULES: Final[Mapping[int, ClassicVerdict]] = {
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ClassicVerdict.RETRY,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: ClassicVerdict.REDISCOVER,
-    ErrorCode.NOT_COORDINATOR: ClassicVerdict.REDISCOVER,
-    ErrorCode.MEMBER_ID_REQUIRED: ClassicVerdict.TAKE_ID,
-    ErrorCode.REBALANCE_IN_PROGRESS: ClassicVerdict.REJOIN,
-    ErrorCode.ILLEGAL_GENERATION: ClassicVerdict.REJOIN,
-    ErrorCode.UNKNOWN_MEMBER_ID: ClassicVerdict.FENCE,
-    ErrorCode.FENCED_INSTANCE_ID: ClassicVerdict.FATAL,
-    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: ClassicVerdict.FATAL,
-    ErrorCode.INVALID_SESSION_TIMEOUT: ClassicVerdict.FATAL,
-    ErrorCode.INVALID_GROUP_ID: ClassicVerdict.FATAL,
-    ErrorCode.GROUP_AUTHORIZATION_FAILED: ClassicVerdict.FATAL,
-    ErrorCode.GROUP_MAX_SIZE_REACHED: ClassicVerdict.FATAL,
-    ErrorCode.UNSUPPORTED_VERSION: ClassicVerdict.FATAL,
+RULES: Final[Mapping[int, Reaction]] = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Reaction.RETRY,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: Reaction.REDISCOVER,
+    ErrorCode.NOT_COORDINATOR: Reaction.REDISCOVER,
+    ErrorCode.MEMBER_ID_REQUIRED: Reaction.TAKE_ID,
+    ErrorCode.REBALANCE_IN_PROGRESS: Reaction.REJOIN,
+    ErrorCode.ILLEGAL_GENERATION: Reaction.REJOIN,
+    ErrorCode.UNKNOWN_MEMBER_ID: Reaction.FENCE,
+    ErrorCode.FENCED_INSTANCE_ID: Reaction.FATAL,
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: Reaction.FATAL,
+    ErrorCode.INVALID_SESSION_TIMEOUT: Reaction.FATAL,
+    ErrorCode.INVALID_GROUP_ID: Reaction.FATAL,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: Reaction.FATAL,
+    ErrorCode.GROUP_MAX_SIZE_REACHED: Reaction.FATAL,
+    ErrorCode.UNSUPPORTED_VERSION: Reaction.FATAL,
 }
 
 _HINTS: Final[Mapping[int, str]] = {
@@ -61,16 +61,16 @@ _HINTS: Final[Mapping[int, str]] = {
 }
 
 
-def judge(code: int) -> ClassicVerdict:
+def reaction(code: int) -> Reaction:
     """The reaction to a refusal. A code without a rule is retried if Kafka calls it retriable."""
-    default = ClassicVerdict.RETRY if is_retriable(code) else ClassicVerdict.FATAL
+    default = Reaction.RETRY if is_retriable(code) else Reaction.FATAL
     return RULES.get(code, default)
 
 
 def is_at_work(code: int) -> bool:
     """Whether a coordinator that refuses with this code does its work: it is the right one, and
     has loaded the group."""
-    return judge(code) not in (ClassicVerdict.RETRY, ClassicVerdict.REDISCOVER)
+    return reaction(code) not in (Reaction.RETRY, Reaction.REDISCOVER)
 
 
 def classic_error(api: str, code: int) -> BrokerError:

@@ -24,19 +24,19 @@ __all__ = [
     "CHOSEN",
     "LEFT_ANYWAY",
     "RULES",
-    "Verdict",
+    "Reaction",
     "error_of",
     "is_chosen_by_error",
-    "judge",
-    "judge_lookup",
     "lookup_error",
+    "lookup_reaction",
+    "reaction",
 ]
 
 CHOSEN: Final = AssignorNews(should_compute=True)
 """What COMPUTE_ASSIGNMENT says, where the answer says nothing else."""
 
 
-class Verdict(Enum):
+class Reaction(Enum):
     """How the member reacts to a refused heartbeat."""
 
     RETRY = "retry"
@@ -55,22 +55,22 @@ class Verdict(Enum):
     """The user must act."""
 
 
-RULES: Final[Mapping[int, Verdict]] = {
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Verdict.RETRY,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: Verdict.REDISCOVER,
-    ErrorCode.NOT_COORDINATOR: Verdict.REDISCOVER,
-    ErrorCode.UNKNOWN_MEMBER_ID: Verdict.FENCE,
-    ErrorCode.FENCED_MEMBER_EPOCH: Verdict.FENCE,
-    ErrorCode.STALE_MEMBER_EPOCH: Verdict.FENCE,  # not expected here, and says the same
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED: Verdict.SURFACE,
-    ErrorCode.INVALID_GROUP_ID: Verdict.FATAL,
-    ErrorCode.GROUP_AUTHORIZATION_FAILED: Verdict.FATAL,
-    ErrorCode.UNSUPPORTED_VERSION: Verdict.FATAL,
-    ErrorCode.INVALID_REQUEST: Verdict.FATAL,
-    ErrorCode.GROUP_MAX_SIZE_REACHED: Verdict.FATAL,
-    ErrorCode.FENCED_INSTANCE_ID: Verdict.FATAL,
-    ErrorCode.UNSUPPORTED_ASSIGNOR: Verdict.FATAL,
-    ErrorCode.INVALID_REGULAR_EXPRESSION: Verdict.FATAL,
+RULES: Final[Mapping[int, Reaction]] = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Reaction.RETRY,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: Reaction.REDISCOVER,
+    ErrorCode.NOT_COORDINATOR: Reaction.REDISCOVER,
+    ErrorCode.UNKNOWN_MEMBER_ID: Reaction.FENCE,
+    ErrorCode.FENCED_MEMBER_EPOCH: Reaction.FENCE,
+    ErrorCode.STALE_MEMBER_EPOCH: Reaction.FENCE,  # not expected here, and says the same
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: Reaction.SURFACE,
+    ErrorCode.INVALID_GROUP_ID: Reaction.FATAL,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: Reaction.FATAL,
+    ErrorCode.UNSUPPORTED_VERSION: Reaction.FATAL,
+    ErrorCode.INVALID_REQUEST: Reaction.FATAL,
+    ErrorCode.GROUP_MAX_SIZE_REACHED: Reaction.FATAL,
+    ErrorCode.FENCED_INSTANCE_ID: Reaction.FATAL,
+    ErrorCode.UNSUPPORTED_ASSIGNOR: Reaction.FATAL,
+    ErrorCode.INVALID_REGULAR_EXPRESSION: Reaction.FATAL,
 }
 
 LEFT_ANYWAY: Final = frozenset(
@@ -120,18 +120,18 @@ _HINTS: Final[Mapping[int, str]] = {
 }
 
 
-def judge(refused: HeartbeatRefused, *, member_epoch: int, may_hold_instance: bool) -> Verdict:
+def reaction(refused: HeartbeatRefused, *, member_epoch: int, may_hold_instance: bool) -> Reaction:
     """The reaction to a refusal of a heartbeat that carried ``member_epoch``.
 
     ``may_hold_instance``: an earlier join of this member was, or may have been, accepted.
     """
     if refused.code == ErrorCode.GROUP_ID_NOT_FOUND:
-        return Verdict.FENCE if member_epoch > 0 else Verdict.FATAL
+        return Reaction.FENCE if member_epoch > 0 else Reaction.FATAL
     if refused.code == ErrorCode.COMPUTE_ASSIGNMENT:
-        return Verdict.COMPUTE if member_epoch > 0 else Verdict.RETRY
+        return Reaction.COMPUTE if member_epoch > 0 else Reaction.RETRY
     if refused.code == ErrorCode.UNRELEASED_INSTANCE_ID:
-        return Verdict.WAIT_FOR_INSTANCE if may_hold_instance else Verdict.FATAL
-    default = Verdict.RETRY if refused.retriable else Verdict.FATAL
+        return Reaction.WAIT_FOR_INSTANCE if may_hold_instance else Reaction.FATAL
+    default = Reaction.RETRY if refused.retriable else Reaction.FATAL
     return RULES.get(refused.code, default)
 
 
@@ -147,16 +147,16 @@ def is_chosen_by_error(code: int, member_epoch: int) -> bool:
     return code == ErrorCode.COMPUTE_ASSIGNMENT and member_epoch > 0
 
 
-def judge_lookup(code: int) -> Verdict:
+def lookup_reaction(code: int) -> Reaction:
     """The reaction to a refusal of FindCoordinator. The look-up is repeated in any case; a commit
     that waits for it ends when it is told, too."""
-    return Verdict.RETRY if passes_in_lookup(code) else Verdict.SURFACE
+    return Reaction.RETRY if passes_in_lookup(code) else Reaction.SURFACE
 
 
 def lookup_error(event: CoordinatorFound | CoordinatorLookupFailed) -> Kip848Error | None:
     """The error of a failed look-up that the user gets; ``None`` for one that a retry may fix."""
     error = event.error if isinstance(event, CoordinatorLookupFailed) else None
-    if isinstance(error, BrokerError) and judge_lookup(error.code) is Verdict.RETRY:
+    if isinstance(error, BrokerError) and lookup_reaction(error.code) is Reaction.RETRY:
         return None
     return error
 

@@ -22,10 +22,10 @@ from kip848_client.errors import (
     TransportError,
 )
 
-__all__ = ["Verdict", "is_of_the_record", "is_one_record", "overran", "verdict"]
+__all__ = ["Reaction", "is_of_the_record", "is_one_record", "overran", "reaction"]
 
 
-class Verdict(Enum):
+class Reaction(Enum):
     """What to do."""
 
     AGAIN = "abort the transaction, read its records again and go on"
@@ -66,28 +66,28 @@ _ENDED_WITHOUT_US: Final = frozenset(
 )
 
 
-def verdict(error: Exception) -> Verdict:
+def reaction(error: Exception) -> Reaction:
     """What ``error`` means. A call that refuses something for good says so by a ``BrokerError``; a
     transaction that was harmed has the reason as its cause."""
     match error:
         case ProducerFailed():
-            return Verdict.OVER
+            return Reaction.OVER
         case CommitInDoubt():
-            return Verdict.OVER if isinstance(error.cause, ProducerFailed) else Verdict.DOUBT
+            return Reaction.OVER if isinstance(error.cause, ProducerFailed) else Reaction.DOUBT
         case TransactionAborted() | CommitFailed():
             return _of_harm(error.cause)
         case RecordTooLarge() | ConfigError():
-            return Verdict.POISON
+            return Reaction.POISON
         case MemoryError():
-            return Verdict.GIVE_UP
+            return Reaction.GIVE_UP
         case TransportError():
-            return Verdict.AGAIN
+            return Reaction.AGAIN
         case SchemaUnavailable():  # else the records to come would be alike
-            return Verdict.AGAIN if error.retriable else Verdict.GIVE_UP
+            return Reaction.AGAIN if error.retriable else Reaction.GIVE_UP
         case Kip848Error():
-            return Verdict.GIVE_UP
+            return Reaction.GIVE_UP
         case _:
-            return Verdict.POISON  # what a serializer raises
+            return Reaction.POISON  # what a serializer raises
 
 
 def is_of_the_record(error: Exception) -> bool:
@@ -119,19 +119,19 @@ def overran(error: BaseException | None) -> bool:
             return False
 
 
-def _of_harm(cause: BaseException | None) -> Verdict:
+def _of_harm(cause: BaseException | None) -> Reaction:
     match cause:
         case ProducerFailed():
-            return Verdict.OVER
+            return Reaction.OVER
         case CommitFailed() | TransactionAborted():
             return _of_harm(cause.cause)
         case BrokerError():
             passing = cause.code in _PASSING or is_retriable(cause.code)
-            return Verdict.AGAIN if passing else Verdict.GIVE_UP
+            return Reaction.AGAIN if passing else Reaction.GIVE_UP
         case DeliveryTimedOut() if cause.cause is not None:
             # the topic was deleted, and nobody has created it again in all that time
-            return Verdict.GIVE_UP
+            return Reaction.GIVE_UP
         case RecordTooLarge() | ConfigError():
-            return Verdict.GIVE_UP
+            return Reaction.GIVE_UP
         case _:
-            return Verdict.AGAIN
+            return Reaction.AGAIN
