@@ -78,9 +78,11 @@ _PASSES_MAX: Final = 50
 
 
 class ClassicWorkerCore:
-    """A worker's membership in a classic group, as pure state; driven as ``WorkerCore`` is.
+    """A worker's membership in a classic group; driven as ``WorkerCore`` is.
 
-    ``jitter`` gets a pause in ms and returns it varied by up to 20 %.
+    Args:
+        settings: What the membership needs.
+        jitter: Gets a pause in milliseconds, and returns it varied by up to 20 %.
     """
 
     def __init__(self, settings: ClassicWorkerSettings, jitter: Callable[[int], int]) -> None:
@@ -146,7 +148,14 @@ class ClassicWorkerCore:
         return self._settings.heartbeat_interval_ms
 
     def remaining_delay_ms(self, now_ms: int) -> int:
-        """What is left of the delay that the newest assignment announced; 0 for none."""
+        """Get what is left of the newest assignment's delay. Raises nothing.
+
+        Args:
+            now_ms: The driver's clock, in milliseconds.
+
+        Returns:
+            Milliseconds; 0 for no delay.
+        """
         return self._rounds.remaining_delay_ms(now_ms)
 
     @property
@@ -172,10 +181,18 @@ class ClassicWorkerCore:
     # -- the step ----------------------------------------------------------------------------
 
     def step(self, now_ms: int, event: Event | WorkerEvent) -> tuple[Output, ...]:
-        """Take one event; returns what to do, in order.
+        """Take one event.
 
-        Raises ``LocalProtocolError``, with nothing changed, for an event that the state does not
-        allow or that answers a question which was never asked.
+        Args:
+            now_ms: The driver's clock, in milliseconds. An earlier time than before counts as that.
+            event: What happened.
+
+        Returns:
+            What to do, in order.
+
+        Raises:
+            LocalProtocolError: The state does not allow the event, or the event answers a question
+                that was never asked. Nothing has changed then.
         """
         self._refuse_if_illegal(event)
         member = self._member

@@ -37,7 +37,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ClassicRequest(WorkerCommand):
-    """Send one request to the coordinator that is known, once. Answer within ``timeout_ms``."""
+    """Send one request to the known coordinator, once.
+
+    Attributes:
+        attempt: Numbers the request; the answer has the same number.
+        timeout_ms: Answer within this many milliseconds.
+        member_id: This worker's id; empty before the coordinator has given one.
+    """
 
     attempt: int
     timeout_ms: int
@@ -46,12 +52,18 @@ class ClassicRequest(WorkerCommand):
 
 @dataclass(frozen=True, slots=True)
 class WaitingRequest(ClassicRequest):
-    """One that waits at the coordinator."""
+    """A request that waits at the coordinator for the other members."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendJoin(WaitingRequest):
-    """JoinGroup: take part in the next round."""
+    """JoinGroup: take part in the next round.
+
+    Attributes:
+        session_timeout_ms: How long the coordinator keeps a silent worker.
+        rebalance_timeout_ms: How long a round waits for a worker.
+        reason: In words, for the coordinator's log (KIP-800).
+    """
 
     session_timeout_ms: int
     rebalance_timeout_ms: int
@@ -62,7 +74,13 @@ class SendJoin(WaitingRequest):
 
 @dataclass(frozen=True, slots=True)
 class SendSync(WaitingRequest):
-    """SyncGroup: give the assignments, if this worker leads, and get one's own."""
+    """SyncGroup: send the assignments, if this worker leads, and get its own.
+
+    Attributes:
+        generation: The round.
+        protocol: The embedded protocol of the round.
+        assignments: Bytes by member id; empty unless this worker leads.
+    """
 
     generation: int
     protocol: str
@@ -71,28 +89,47 @@ class SendSync(WaitingRequest):
 
 @dataclass(frozen=True, slots=True)
 class SendClassicHeartbeat(ClassicRequest):
-    """Heartbeat: this worker lives; is there a new round?"""
+    """Heartbeat: this worker lives; is there a new round?
+
+    Attributes:
+        generation: The round.
+    """
 
     generation: int
 
 
 @dataclass(frozen=True, slots=True)
 class SendLeave(ClassicRequest):
-    """LeaveGroup."""
+    """LeaveGroup.
+
+    Attributes:
+        reason: In words, for the coordinator's log (KIP-800).
+    """
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class ClassicAnswer(WorkerEvent):
-    """Base of what comes of a request."""
+    """Base of what comes of a request.
+
+    Attributes:
+        attempt: The number of the request.
+    """
 
     attempt: int
 
 
 @dataclass(frozen=True, slots=True)
 class Joined(ClassicAnswer):
-    """JoinGroup was answered."""
+    """JoinGroup was answered.
+
+    Attributes:
+        generation: The round.
+        member_id: This worker's id.
+        leader: The id of the worker that computes the assignment.
+        protocol: The embedded protocol that the group has agreed on.
+    """
 
     generation: int
     member_id: str
@@ -104,7 +141,11 @@ class Joined(ClassicAnswer):
 
 @dataclass(frozen=True, slots=True)
 class Synced(ClassicAnswer):
-    """SyncGroup was answered."""
+    """SyncGroup was answered.
+
+    Attributes:
+        assignment: This worker's part, in the embedded protocol.
+    """
 
     assignment: bytes
 
@@ -121,7 +162,12 @@ class Left(ClassicAnswer):
 
 @dataclass(frozen=True, slots=True)
 class RequestRefused(ClassicAnswer):
-    """The coordinator answered with an error."""
+    """The coordinator answered with an error.
+
+    Attributes:
+        api: Kafka's name of the request.
+        code: The error code.
+    """
 
     api: str
     code: int
@@ -131,7 +177,11 @@ class RequestRefused(ClassicAnswer):
 
 @dataclass(frozen=True, slots=True)
 class RequestLost(ClassicAnswer):
-    """There is no answer, and a retry may help."""
+    """There is no answer, and a retry may help.
+
+    Attributes:
+        reason: How far the request came.
+    """
 
     reason: LossReason
     why: str = ""
@@ -140,6 +190,10 @@ class RequestLost(ClassicAnswer):
 
 @dataclass(frozen=True, slots=True)
 class RequestFailed(ClassicAnswer):
-    """No retry can help (authentication refused, no such API)."""
+    """No retry can help: authentication refused, no such API.
+
+    Attributes:
+        error: Why.
+    """
 
     error: Kip848Error

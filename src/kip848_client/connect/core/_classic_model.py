@@ -13,9 +13,16 @@ __all__ = ["ClassicWorkerSettings"]
 
 @dataclass(frozen=True, slots=True)
 class ClassicWorkerSettings:
-    """What the membership needs to know of the worker's configuration. All times in milliseconds;
-    the defaults are Kafka Connect's. There is no static membership: Connect's rounds tell a worker
-    what is new for it, and a worker that came back under its old id would be told the same again.
+    """What a membership in a classic group needs of the worker's configuration.
+
+    All times are in milliseconds. The defaults are Kafka Connect's. There is no static membership:
+    Connect's rounds give a worker what is new for it, and a worker that came back under its old id
+    would get the same again.
+
+    Attributes:
+        request_timeout_ms: How long a request may take.
+        retry_backoff_ms: The pause before the first repetition.
+        retry_backoff_max_ms: The longest pause.
     """
 
     url: str
@@ -52,11 +59,22 @@ class ClassicWorkerSettings:
         return max(left_ms, self.session_timeout_ms // 2)
 
     def backoff(self, jitter: Jitter) -> Backoff:
-        """The pauses between failed requests."""
+        """Compute the pauses between failed requests. Raises nothing.
+
+        Args:
+            jitter: Varies a pause by up to 20 %.
+
+        Returns:
+            The pauses.
+        """
         return Backoff(self.retry_backoff_ms, self.retry_backoff_max_ms, jitter)
 
     def of_link(self) -> MemberSettings:
-        """What the link to the coordinator needs."""
+        """Convert for the link to the coordinator. Raises nothing.
+
+        Returns:
+            The settings of a member core, with those that the link needs.
+        """
         return MemberSettings(
             request_timeout_ms=self.request_timeout_ms,
             retry_backoff_ms=self.retry_backoff_ms,

@@ -50,7 +50,18 @@ _APIS: Final[dict[type[ClassicRequest], str]] = {
 
 
 def classic_request(group_id: GroupId, command: ClassicRequest) -> Any:
-    """The request that the command means."""
+    """Translate a command into the request.
+
+    Args:
+        group_id: Name of the group.
+        command: The command.
+
+    Returns:
+        JoinGroup, SyncGroup, Heartbeat or LeaveGroup.
+
+    Raises:
+        AssertionError: The command is of another class.
+    """
     match command:
         case SendJoin():
             return JoinGroupRequest(
@@ -97,7 +108,15 @@ _REASON_MAX: Final = 255
 
 
 def classic_answer(command: ClassicRequest, response: Any) -> ClassicAnswer:
-    """What the response to ``command`` means."""
+    """Translate a response into the event. Raises nothing.
+
+    Args:
+        command: What was sent.
+        response: To that request.
+
+    Returns:
+        What it means.
+    """
     attempt, code = command.attempt, response.error_code
     if code == 0 and isinstance(command, SendLeave):
         code = next((each.error_code for each in response.members), 0)

@@ -23,16 +23,21 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class WorkerCommand:
-    """Base of all of them."""
+    """Base of all commands of a worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class StopItems(WorkerCommand):
-    """Stop these. Answer: ``ItemsStopped`` with the same number, when nothing of them runs any more
-    or what runs was cut off; until then nobody else is given them.
+    """Stop items.
 
-    ``lost``: the group has put this worker out, or may have: others may run them already. ``last``:
-    this is everything, for the worker leaves or was put out.
+    Answer with ``ItemsStopped`` when nothing of them runs any more, or what ran was cut off. Until
+    then no other worker gets them.
+
+    Attributes:
+        plan: Numbers the request; the answer has the same number.
+        items: Which ones.
+        lost: The group has removed this worker, or may have: others may run them already.
+        last: This is everything, because the worker leaves or was removed.
     """
 
     plan: int
@@ -43,8 +48,15 @@ class StopItems(WorkerCommand):
 
 @dataclass(frozen=True, slots=True)
 class StartItems(WorkerCommand):
-    """Start ``items``; ``assignment`` is all that runs here then. Answer: ``ItemsStarted`` with the
-    same number, when a start was tried of each."""
+    """Start items.
+
+    Answer with ``ItemsStarted`` when a start of each was tried.
+
+    Attributes:
+        plan: Numbers the request; the answer has the same number.
+        items: Which ones.
+        assignment: All that runs here then.
+    """
 
     plan: int
     items: tuple[AssignedItem, ...]
@@ -53,16 +65,29 @@ class StartItems(WorkerCommand):
 
 @dataclass(frozen=True, slots=True)
 class ReadConfiguration(WorkerCommand):
-    """Read the configuration at least as far as this: an assignment was made of it. Answer:
-    ``ConfigurationRead``. Until then nothing is started."""
+    """Read the configuration: an assignment was made of it.
+
+    Answer with ``ConfigurationRead``. Until then nothing is started.
+
+    Attributes:
+        config_offset: At least to this offset.
+    """
 
     config_offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class PrepareTarget(WorkerCommand):
-    """Ask the coordinator, which is looked up if need be, for the group as it is. Answer:
-    ``WorkersPrepared``, ``ComputingLost`` or ``ComputingImpossible``."""
+    """Request the group as it is from the coordinator.
+
+    The coordinator is looked up if need be. Answer with ``WorkersPrepared``, ``ComputingLost`` or
+    ``ComputingImpossible``.
+
+    Attributes:
+        number: Numbers the computation; the answer has the same number.
+        member_epoch: For the request.
+        timeout_ms: Answer within this many milliseconds.
+    """
 
     number: int
     member_epoch: int
@@ -71,8 +96,17 @@ class PrepareTarget(WorkerCommand):
 
 @dataclass(frozen=True, slots=True)
 class ComputeTarget(WorkerCommand):
-    """Run the assignor of this name, so that nothing else waits for it. Answer: ``TargetComputed``
-    after ``timeout_ms`` at the latest. One runs at a time."""
+    """Run an assignor; nothing else waits for it.
+
+    Answer with ``TargetComputed``. One runs at a time.
+
+    Attributes:
+        number: Numbers the computation; the answer has the same number.
+        assignor: Its name.
+        group: The first argument of ``assign``.
+        memory: The second argument of ``assign``.
+        timeout_ms: Answer within this many milliseconds.
+    """
 
     number: int
     assignor: str
@@ -83,16 +117,29 @@ class ComputeTarget(WorkerCommand):
 
 @dataclass(frozen=True, slots=True)
 class AbandonComputation(WorkerCommand):
-    """Nobody waits for the ``ComputeTarget`` of this number any more: end it if possible. No
-    answer."""
+    """End a computation if possible: its result is not needed any more. No answer.
+
+    Attributes:
+        number: That of the ``ComputeTarget``.
+    """
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class InstallTarget(WorkerCommand):
-    """Give the coordinator, which is looked up if need be, the target for a group epoch. Answer:
-    ``TargetInstalled``, ``ComputingLost`` or ``ComputingImpossible``."""
+    """Send the target for a group epoch to the coordinator.
+
+    The coordinator is looked up if need be. Answer with ``TargetInstalled``, ``ComputingLost`` or
+    ``ComputingImpossible``.
+
+    Attributes:
+        number: Numbers the computation; the answer has the same number.
+        member_epoch: For the request.
+        group_epoch: The epoch that the target is for.
+        target: The result of the assignor.
+        timeout_ms: Answer within this many milliseconds.
+    """
 
     number: int
     member_epoch: int
@@ -103,7 +150,12 @@ class InstallTarget(WorkerCommand):
 
 @dataclass(frozen=True, slots=True)
 class TellAssignors(WorkerCommand):
-    """Call ``on_assignment`` of each assignor, before what is stopped and started for it. No
-    answer."""
+    """Call ``on_assignment`` of each assignor.
+
+    That comes before items are stopped and started for it. No answer.
+
+    Attributes:
+        assignment: The argument.
+    """
 
     assignment: NewWorkerAssignment

@@ -85,10 +85,15 @@ _NO_ASSIGNMENT: Final = WorkerAssignment()
 
 
 class WorkerCore:
-    """A worker's membership, as pure state; driven as ``MemberCore`` is.
+    """A worker's membership as pure state; driven as ``MemberCore`` is.
 
-    ``member_id``: made by the caller from real randomness, once for each process. ``jitter`` gets a
-    pause in ms and returns it varied by up to 20 %.
+    Args:
+        settings: What the membership needs; at least one assignor.
+        member_id: Made by the caller from real randomness, once for each process.
+        jitter: Gets a pause in milliseconds, and returns it varied by up to 20 %.
+
+    Raises:
+        LocalProtocolError: ``settings`` has no assignor.
     """
 
     def __init__(
@@ -170,7 +175,14 @@ class WorkerCore:
         return self._member.snapshot().heartbeat_interval_ms
 
     def remaining_delay_ms(self, now_ms: int) -> int:
-        """What is left of the delay that the newest assignment announced; 0 for none."""
+        """Get what is left of the newest assignment's delay. Raises nothing.
+
+        Args:
+            now_ms: The driver's clock, in milliseconds.
+
+        Returns:
+            Milliseconds; 0 for no delay.
+        """
         return self._scheduled.remaining_ms(now_ms)
 
     @property
@@ -184,10 +196,18 @@ class WorkerCore:
     # -- the step ----------------------------------------------------------------------------
 
     def step(self, now_ms: int, event: Event | WorkerEvent) -> tuple[Output, ...]:
-        """Take one event; returns what to do, in order.
+        """Take one event.
 
-        Raises ``LocalProtocolError``, with nothing changed, for an event that the state does not
-        allow or that answers a question which was never asked.
+        Args:
+            now_ms: The driver's clock, in milliseconds. An earlier time than before counts as that.
+            event: What happened.
+
+        Returns:
+            What to do, in order.
+
+        Raises:
+            LocalProtocolError: The state does not allow the event, or the event answers a question
+                that was never asked. Nothing has changed then.
         """
         self._now = max(self._now, now_ms)
         self._out = []

@@ -29,23 +29,30 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class WorkerEvent:
-    """Base of all of them."""
+    """Base of all events of a worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class JoinRequested(WorkerEvent):
-    """The worker is ready to run something."""
+    """The worker is ready to run something.
+
+    Attributes:
+        configuration: What there is to run.
+    """
 
     configuration: Configuration
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationRead(WorkerEvent):
-    """The worker knows this now. What waits for it is started, or computed. One that is older than
-    what it knew is ignored.
+    """The worker has read the configuration.
 
-    A change of what there is to run does not ask for a new assignment by itself: one worker is
-    enough for that (``RebalanceRequested``).
+    What waits for it is started, or computed. A configuration older than the known one is ignored.
+    A change does not ask for a new assignment by itself: one worker is enough for that
+    (``RebalanceRequested``).
+
+    Attributes:
+        configuration: What there is to run.
     """
 
     configuration: Configuration
@@ -53,8 +60,12 @@ class ConfigurationRead(WorkerEvent):
 
 @dataclass(frozen=True, slots=True)
 class RebalanceRequested(WorkerEvent):
-    """The group needs a new assignment: ``reason`` is a ``RebalanceReason``, or one of your own
-    from 64 to 127. ``assignors``: what is offered from now on, if it has changed."""
+    """The group needs a new assignment.
+
+    Attributes:
+        reason: A ``RebalanceReason``, or your own number from 64 to 127.
+        assignors: What is offered from now on; ``None`` if it has not changed.
+    """
 
     reason: int
     assignors: tuple[AssignorVersions, ...] | None = None
@@ -62,22 +73,37 @@ class RebalanceRequested(WorkerEvent):
 
 @dataclass(frozen=True, slots=True)
 class ItemsStopped(WorkerEvent):
-    """Answer to ``StopItems``: nothing of them runs any more, or was cut off."""
+    """Answer to ``StopItems``: nothing of the items runs any more, or it was cut off.
+
+    Attributes:
+        plan: The number of the ``StopItems``.
+    """
 
     plan: int
 
 
 @dataclass(frozen=True, slots=True)
 class ItemsStarted(WorkerEvent):
-    """Answer to ``StartItems``: whatever has become of each. One that failed is this worker's all
-    the same."""
+    """Answer to ``StartItems``.
+
+    An item that failed to start still belongs to this worker.
+
+    Attributes:
+        plan: The number of the ``StartItems``.
+    """
 
     plan: int
 
 
 @dataclass(frozen=True, slots=True)
 class WorkersPrepared(WorkerEvent):
-    """Answer to ``PrepareTarget``: the group, or why it was refused."""
+    """Answer to ``PrepareTarget``.
+
+    Attributes:
+        number: The number of the command.
+        group: The group; ``None`` if it was refused.
+        refusal: Why; ``None`` if it was not refused.
+    """
 
     number: int
     group: PreparedWorkers | None = None
@@ -86,8 +112,13 @@ class WorkersPrepared(WorkerEvent):
 
 @dataclass(frozen=True, slots=True)
 class TargetComputed(WorkerEvent):
-    """Answer to ``ComputeTarget``: what the assignor returned, whatever that is, or how it failed.
-    What it raised is the ``__cause__`` of the failure."""
+    """Answer to ``ComputeTarget``.
+
+    Attributes:
+        number: The number of the command.
+        returned: What the assignor returned, of whatever type.
+        failure: How it failed, with what it raised as ``__cause__``; ``None`` if it returned.
+    """
 
     number: int
     returned: object = None
@@ -96,7 +127,12 @@ class TargetComputed(WorkerEvent):
 
 @dataclass(frozen=True, slots=True)
 class TargetInstalled(WorkerEvent):
-    """Answer to ``InstallTarget``: it is the target of the group now, or why it was refused."""
+    """Answer to ``InstallTarget``.
+
+    Attributes:
+        number: The number of the command.
+        refusal: Why the coordinator refused; ``None``: it is the target of the group now.
+    """
 
     number: int
     refusal: BrokerError | None = None
@@ -104,7 +140,12 @@ class TargetInstalled(WorkerEvent):
 
 @dataclass(frozen=True, slots=True)
 class ComputingLost(WorkerEvent):
-    """Answer to ``PrepareTarget`` and ``InstallTarget``: there is none, asking again may help."""
+    """No answer to ``PrepareTarget`` or ``InstallTarget``: asking again may help.
+
+    Attributes:
+        number: The number of the command.
+        why: In words.
+    """
 
     number: int
     why: str
@@ -112,7 +153,12 @@ class ComputingLost(WorkerEvent):
 
 @dataclass(frozen=True, slots=True)
 class ComputingImpossible(WorkerEvent):
-    """Answer to ``PrepareTarget`` and ``InstallTarget``: asking again cannot help."""
+    """``PrepareTarget`` or ``InstallTarget`` failed: asking again cannot help.
+
+    Attributes:
+        number: The number of the command.
+        error: Why.
+    """
 
     number: int
     error: Kip848Error

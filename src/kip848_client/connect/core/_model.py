@@ -23,10 +23,15 @@ __all__ = [
 
 
 class AssignedItem(NamedTuple):
-    """A connector (``task`` is ``ITSELF``, and there is no generation) or one of its tasks.
+    """A connector or one of its tasks.
 
-    The ``generation`` counts how often the tasks of the connector were configured anew: the same
-    task of another generation is another item, and the one is stopped before the other is started.
+    The same task with another generation is another item: the one is stopped before the other is
+    started.
+
+    Attributes:
+        connector: Name of the connector.
+        task: Number of the task; -1 (``ITSELF``) for the connector itself.
+        generation: How often the connector's tasks were reconfigured; -1 for the connector itself.
     """
 
     connector: str
@@ -39,16 +44,24 @@ class AssignedItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConnectorTasks:
-    """The tasks of a connector, as they are configured."""
+    """The tasks of a connector, as they are configured.
+
+    Attributes:
+        count: How many.
+    """
 
     count: int
     generation: int = 0
-    """How often they were configured anew."""
+    """How often they were reconfigured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What there is to run, as far as a worker has read it."""
+    """What there is to run, as far as a worker has read it.
+
+    Attributes:
+        connectors: The tasks of each connector, by name.
+    """
 
     offset: int = -1
     """Which configuration this is; a later one has a higher offset."""
@@ -57,7 +70,14 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class PreparedWorkers:
-    """The group at one group epoch: what the coordinator gave to the worker that computes."""
+    """The group at one group epoch, as the worker that computes gets it.
+
+    Attributes:
+        group_epoch: The epoch.
+        assignor: Name of the assignor to run.
+        workers: The workers by member id.
+        deferred: Items that the last assignment kept for workers that may return.
+    """
 
     group_epoch: int
     assignor: str
@@ -67,7 +87,15 @@ class PreparedWorkers:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """What one worker shall run, and what it is told with it."""
+    """One worker's part of a target.
+
+    Attributes:
+        member_id: The worker.
+        items: What it is to run.
+        version: How ``said`` is written.
+        said: The assignor's data for it.
+        error: The assignor's own number for it; 0 for none.
+    """
 
     member_id: str
     items: tuple[AssignedItem, ...]
@@ -78,7 +106,13 @@ class WorkerRow:
 
 @dataclass(frozen=True, slots=True)
 class InstallableTarget:
-    """A target that the coordinator can take; no rows with an error."""
+    """A target in the form that the coordinator takes.
+
+    Attributes:
+        rows: One per worker; none with an error.
+        deferred: Items that run nowhere for now.
+        error: The assignor's own number, with which every worker keeps its items; 0 for none.
+    """
 
     rows: tuple[WorkerRow, ...] = ()
     deferred: tuple[AssignedItem, ...] = ()
@@ -89,7 +123,13 @@ class InstallableTarget:
 
 @dataclass(frozen=True, slots=True)
 class AssignorVersions:
-    """An assignor that this worker can run."""
+    """An assignor that this worker can run.
+
+    Attributes:
+        name: Its name.
+        minimum_version: The lowest version of metadata that it reads.
+        maximum_version: The highest version of metadata that it reads.
+    """
 
     name: str
     minimum_version: int
@@ -116,8 +156,15 @@ class AssignorVersions:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """What the membership needs to know of the worker's configuration. All times in milliseconds;
-    the defaults are Kafka Connect's where it has the setting."""
+    """The part of a worker's configuration that its membership needs.
+
+    All times are in milliseconds. The defaults are Kafka Connect's where it has the setting.
+
+    Attributes:
+        request_timeout_ms: How long a request may take.
+        retry_backoff_ms: The pause before the first repetition.
+        retry_backoff_max_ms: The longest pause.
+    """
 
     url: str
     """Where the other workers reach this one (``rest.advertised.*``)."""
@@ -141,7 +188,13 @@ class WorkerSettings:
     retry_backoff_max_ms: int = 1_000
 
     def of_member(self) -> MemberSettings:
-        """The same for the member core. A worker has no offsets to commit and is not polled."""
+        """Convert for the member core.
+
+        A worker has no offsets to commit and is not polled.
+
+        Returns:
+            The settings of the member core. Raises nothing.
+        """
         stop_after_ms = self.session_timeout_ms - self.task_shutdown_graceful_timeout_ms
         return MemberSettings(
             instance_id=self.instance_id,

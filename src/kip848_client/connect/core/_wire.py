@@ -53,7 +53,15 @@ _INSTALL: Final = "ConnectGroupInstallAssignment"
 
 
 def heartbeat_request(group_id: GroupId, intent: HeartbeatIntent) -> ConnectGroupHeartbeatRequest:
-    """The request that says what ``intent`` means; only consumers subscribe to topics."""
+    """Translate an intent into the request. Raises nothing.
+
+    Args:
+        group_id: Name of the group.
+        intent: What the member core wants to send; only consumers subscribe to topics.
+
+    Returns:
+        ConnectGroupHeartbeat.
+    """
     timeout, owned, offer = intent.rebalance_timeout_ms, intent.owned, intent.client_assignors
     return ConnectGroupHeartbeatRequest(
         group_id=group_id,
@@ -78,10 +86,18 @@ def _offered(assignor: OfferedAssignor) -> ConnectGroupHeartbeatRequestAssignor:
 
 
 def heartbeat_outcome(response: ConnectGroupHeartbeatResponse) -> HeartbeatOutcome:
-    """Translate a response for the member. A null assignment means "no change". COMPUTE_ASSIGNMENT
-    is
-    the draft's other form of ``should_compute_assignment``: such a response counts if it has an
-    epoch (``is_chosen_by_error``)."""
+    """Translate a response for the member core. Raises nothing.
+
+    A null assignment means no change. COMPUTE_ASSIGNMENT is the draft's other form of
+    ``should_compute_assignment``: such a response counts if it has an epoch
+    (``is_chosen_by_error``).
+
+    Args:
+        response: To ConnectGroupHeartbeat.
+
+    Returns:
+        The outcome: accepted or refused.
+    """
     code = response.error_code
     is_chosen = is_chosen_by_error(code, response.member_epoch)
     if code != 0 and not is_chosen:
@@ -110,7 +126,16 @@ def heartbeat_outcome(response: ConnectGroupHeartbeatResponse) -> HeartbeatOutco
 def prepare_request(
     group_id: GroupId, member_id: MemberId, command: PrepareTarget
 ) -> ConnectGroupPrepareAssignmentRequest:
-    """What the command asks for."""
+    """Translate a command into the request. Raises nothing.
+
+    Args:
+        group_id: Name of the group.
+        member_id: This worker.
+        command: The command.
+
+    Returns:
+        ConnectGroupPrepareAssignment.
+    """
     return ConnectGroupPrepareAssignmentRequest(
         group_id=group_id, member_id=member_id, member_epoch=command.member_epoch
     )
@@ -119,7 +144,15 @@ def prepare_request(
 def prepare_outcome(
     number: int, response: ConnectGroupPrepareAssignmentResponse
 ) -> WorkersPrepared:
-    """The group, or the refusal."""
+    """Translate a response into the event. Raises nothing.
+
+    Args:
+        number: That of the command.
+        response: To ConnectGroupPrepareAssignment.
+
+    Returns:
+        The group, or the refusal.
+    """
     if response.error_code != 0:
         refused = refusal(response.error_code, response.error_message, _PREPARE)
         return WorkersPrepared(number, refusal=refused)
@@ -151,7 +184,16 @@ def _plain(given: tuple[ConnectGroupItems, ...]) -> Items:
 def install_request(
     group_id: GroupId, member_id: MemberId, command: InstallTarget
 ) -> ConnectGroupInstallAssignmentRequest:
-    """What the command gives."""
+    """Translate a command into the request. Raises nothing.
+
+    Args:
+        group_id: Name of the group.
+        member_id: This worker.
+        command: The command.
+
+    Returns:
+        ConnectGroupInstallAssignment.
+    """
     target = command.target
     return ConnectGroupInstallAssignmentRequest(
         group_id=group_id,
@@ -176,7 +218,15 @@ def install_request(
 def install_outcome(
     number: int, response: ConnectGroupInstallAssignmentResponse
 ) -> TargetInstalled:
-    """Installed, or the refusal."""
+    """Translate a response into the event. Raises nothing.
+
+    Args:
+        number: That of the command.
+        response: To ConnectGroupInstallAssignment.
+
+    Returns:
+        Installed, or the refusal.
+    """
     if response.error_code == 0:
         return TargetInstalled(number)
     refused = refusal(response.error_code, response.error_message, _INSTALL)

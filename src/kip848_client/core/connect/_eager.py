@@ -36,22 +36,24 @@ def eager_round(connectors: Mapping[str, int], workers: Iterable[str]) -> dict[s
 
 
 class EagerAssignor:
-    """With every change of the group almost everything moves. Item by item, though: on the new
-    protocol workers do not stop everything before they join again, as the classic one has it.
-    Nothing is ever deferred."""
+    """Deal all items out again with every change, as Kafka's ``EagerAssignor``.
+
+    Almost everything moves, but item by item: on the new protocol workers do not stop everything
+    before they join again, as in the classic one. Nothing is ever deferred.
+    """
 
     name: str = "eager"
     minimum_version: int = ConnectProtocol.EAGER
     maximum_version: int = ConnectProtocol.EAGER
 
     def metadata(self) -> AssignorMetadata:
-        """Nothing more than what every worker says."""
+        """Report nothing beyond what every worker reports. See ``ConnectAssignor.metadata``."""
         return AssignorMetadata(version=self.maximum_version)
 
     def assign(self, group: WorkerGroup, memory: object = None) -> Computed:
-        """See ``ConnectAssignor``. There is no memory."""
+        """Deal out all items; there is no memory. See ``ConnectAssignor.assign``."""
         del memory
         return Computed(TargetAssignment(eager_round(group.connectors, group.workers)))
 
     def on_assignment(self, assignment: NewWorkerAssignment) -> None:
-        """Nothing to do."""
+        """Do nothing. See ``ConnectAssignor.on_assignment``."""

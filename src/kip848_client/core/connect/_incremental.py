@@ -179,10 +179,16 @@ class _Computation:
 
 
 class IncrementalCooperativeAssignor:
-    """``scheduled_rebalance_max_delay_ms`` is how long items wait for a worker that has left;
-    with 0 they are assigned at once, and ``None`` uses the worker's setting from ``WorkerGroup``.
-    ``java_order`` iterates workers in the order of Java's hash maps instead of sorted; it decides
-    which worker gives an item up, and exists for comparisons."""
+    """Move few items, and keep those of a departed worker for its return (KIP-415).
+
+    Args:
+        scheduled_rebalance_max_delay_ms: How long items wait for a worker that has left, in
+            milliseconds. 0: they are assigned at once. ``None``: the worker's setting, from
+            ``WorkerGroup``.
+        returning_worker: When a worker that returns in this time gets its items back.
+        java_order: Iterate over workers in the order of Java's hash maps instead of sorted. The
+            order decides which worker gives an item up; for comparisons with Kafka.
+    """
 
     name: str = "incremental-cooperative"
     minimum_version: int = ConnectProtocol.COMPATIBLE
@@ -207,11 +213,11 @@ class IncrementalCooperativeAssignor:
         return self._max_delay_ms
 
     def metadata(self) -> AssignorMetadata:
-        """Nothing more than what every worker says."""
+        """Report nothing beyond what every worker reports. See ``ConnectAssignor.metadata``."""
         return AssignorMetadata(version=self.maximum_version)
 
     def assign(self, group: WorkerGroup, memory: object = None) -> Computed:
-        """See ``ConnectAssignor``. A memory of another assignor is none."""
+        """Ignore the memory of another assignor. See ``ConnectAssignor.assign``."""
         known = memory if isinstance(memory, IncrementalMemory) else None
         computation = self._begun(group, known)
         computation.settle(self._delay_of(group), self._returning)
@@ -260,7 +266,7 @@ class IncrementalCooperativeAssignor:
         )
 
     def on_assignment(self, assignment: NewWorkerAssignment) -> None:
-        """Nothing to do."""
+        """Do nothing. See ``ConnectAssignor.on_assignment``."""
 
 
 def _identity(group: WorkerGroup, worker: str) -> Identity:

@@ -22,7 +22,12 @@ def item_name(connector: str, task: int) -> str:
 
 
 class ConnectorTaskId(NamedTuple):
-    """One task of a connector."""
+    """One task of a connector.
+
+    Attributes:
+        connector: Name of the connector.
+        task: Number of the task, from 0.
+    """
 
     connector: str
     task: int
@@ -33,7 +38,12 @@ class ConnectorTaskId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Connectors and tasks. The order counts where an assignor of Kafka's looks at it."""
+    """Connectors and tasks. The order counts where an assignor of Kafka's looks at it.
+
+    Attributes:
+        connectors: Names of connectors, each for the connector itself.
+        tasks: Tasks of connectors.
+    """
 
     connectors: tuple[str, ...] = ()
     tasks: tuple[ConnectorTaskId, ...] = ()
@@ -51,7 +61,11 @@ class Items:
         return Items(self.connectors + other.connectors, self.tasks + other.tasks)
 
     def in_order(self) -> Items:
-        """The same, sorted by name and then by number."""
+        """Sort by name and then by number. Raises nothing.
+
+        Returns:
+            The same items.
+        """
         return Items(tuple(sorted(self.connectors)), tuple(sorted(self.tasks)))
 
 
@@ -59,7 +73,14 @@ NO_ITEMS: Final = Items()
 
 
 def items_of(connectors: Mapping[str, int] | Iterable[tuple[str, int]]) -> Items:
-    """All items of a configuration, sorted: connector -> how many tasks it has."""
+    """List all items of a configuration. Raises nothing.
+
+    Args:
+        connectors: The number of tasks by connector.
+
+    Returns:
+        The items, sorted.
+    """
     counts = dict(connectors)
     names = sorted(counts)
     return Items(

@@ -28,7 +28,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class GroupWorker:
-    """One worker, as the assignor sees it."""
+    """One worker, as the assignor sees it.
+
+    Attributes:
+        member_epoch: The member's epoch.
+        instance_id: ``group.instance.id`` of a static member, else ``None``.
+    """
 
     member_epoch: int = 0
     target: Items = NO_ITEMS
@@ -38,7 +43,7 @@ class GroupWorker:
     url: str | None = None
     """Where it can be reached; ``None`` if what it says cannot be read."""
     config_offset: int | None = None
-    """How far it has read the configuration; ``None`` likewise."""
+    """How far it has read the configuration; ``None`` if what it says cannot be read."""
     instance_id: str | None = None
 
     @property
@@ -68,7 +73,12 @@ def group_worker(
 
 @dataclass(frozen=True, slots=True)
 class WorkerGroup:
-    """The group at one group epoch, and what there is to be shared."""
+    """The group at one group epoch, and what there is to be shared.
+
+    Attributes:
+        group_epoch: The epoch.
+        workers: The workers by member id.
+    """
 
     group_epoch: int
     workers: Mapping[str, GroupWorker]
@@ -88,11 +98,14 @@ class WorkerGroup:
 
 @dataclass(frozen=True, slots=True)
 class AssignmentMetadata:
-    """An assignor's metadata for one worker, next to its items (``MemberAssignment`` of the draft).
+    """An assignor's metadata for one worker (``MemberAssignment`` of the draft).
 
-    ``data`` has at most a million bytes and needs version 1 or later. ``version`` is its format;
-    ``None`` for the version of the worker's own metadata, which the worker can read. ``error`` (the
-    assignor's own number, 1 to 127) applies to this worker only, which still runs its items.
+    Attributes:
+        data: At most a million bytes; needs version 1 or later.
+        version: The format of ``data``. ``None``: the version of the worker's own metadata, which
+            the worker can read.
+        error: The assignor's own number, 1 to 127, for this worker only, which still runs its
+            items; 0 for none.
     """
 
     data: bytes = b""
@@ -102,11 +115,13 @@ class AssignmentMetadata:
 
 @dataclass(frozen=True, slots=True)
 class TargetAssignment:
-    """What shall be in the end: every item of every connector once, for a worker or deferred. A
-    worker that is left out gets nothing.
+    """What the group is to run in the end.
 
-    With an ``error`` (1 to 127, the assignor's own numbers) everybody keeps what it has, and every
-    worker's ``on_assignment`` hears of the error.
+    Attributes:
+        workers: Items by member id. Every item of every connector is in it once, or in
+            ``deferred``. A worker that is left out gets nothing.
+        error: The assignor's own number, 1 to 127: every worker keeps its items, and its
+            ``on_assignment`` gets the number. 0 for none.
     """
 
     workers: Mapping[str, Items] = EMPTY
@@ -121,7 +136,11 @@ class TargetAssignment:
 
 
 class Computed(NamedTuple):
-    """What ``assign`` returns."""
+    """What ``assign`` returns.
+
+    Attributes:
+        target: The target of the group.
+    """
 
     target: TargetAssignment
     memory: object = None
@@ -131,10 +150,12 @@ class Computed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewWorkerAssignment:
-    """What ``on_assignment`` hears, whenever it is something new.
+    """What ``on_assignment`` gets, whenever it is something new.
 
-    ``items`` is what this worker shall run now: what still runs at others comes later, with another
-    call.
+    Attributes:
+        member_epoch: The member epoch of the assignment.
+        items: What this worker is to run now. What still runs elsewhere comes with a later call.
+        delay_ms: In how many milliseconds the group is computed again; 0: not before a change.
     """
 
     member_epoch: int
@@ -176,22 +197,53 @@ class ConnectAssignor(Protocol):
         ...
 
     def metadata(self) -> AssignorMetadata:
-        """What this worker says to the assignor, beside its url and its place in the configuration:
+        """Report to the assignor, beyond the worker's url and config offset.
+
         ``data`` follows those, from version 1 on. Called when the worker is created, and by
-        ``Worker.rebalance``, which asks for a new assignment with the result and its ``reason``."""
+        ``Worker.rebalance``, which asks for a new assignment with the result and its ``reason``.
+
+        Returns:
+            What the computing worker gets as ``GroupWorker.metadata``.
+
+        Raises:
+            Exception: Whatever your method raises; ``Worker`` and ``Worker.rebalance`` raise
+                ``ConfigError``.
+        """
         ...
 
     def assign(self, group: WorkerGroup, memory: object) -> Computed | Awaitable[Computed]:
-        """The target of the group.
+        """Compute the target of the group.
 
-        ``memory`` is what the last call returned whose target was installed. It is ``None`` in a
-        worker that computes for the first time since it joined, or since another worker computed.
         The same arguments must give the same result: the time is in ``group``, and randomness is
-        not allowed. An exception is logged, and another worker computes.
+        not allowed.
+
+        Args:
+            group: The workers and what there is to be shared.
+            memory: What the last call returned as memory whose target was installed. ``None`` in a
+                worker that computes for the first time since it joined, or since another worker
+                computed.
+
+        Returns:
+            The target and the memory, or an awaitable of them.
+
+        Raises:
+            Exception: Whatever your method raises is logged, and another worker computes.
         """
         ...
 
     def on_assignment(self, assignment: NewWorkerAssignment) -> Awaitable[None] | None:
-        """This worker has a new assignment: called before the items of it are stopped and started,
-        which wait for it. What it raises is logged; it has the time that items have to stop."""
+        """Take note of this worker's new assignment.
+
+        Called before its items are stopped and started, which wait for it. It has the time that
+        items have to stop.
+
+        Args:
+            assignment: The items, and what the assignor reports with them.
+
+        Returns:
+            ``None``, or an awaitable that is awaited.
+
+        Raises:
+            Exception: Whatever your method raises is logged.
+        """
         ...
