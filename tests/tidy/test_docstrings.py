@@ -191,7 +191,11 @@ def _missing_of_class(defined: Definition, *, exported: bool) -> Iterator[str]:
     if kinds & _FIELDS:
         known = _named(_section(text, "Attributes"))
         for statement, below in zip(node.body, [*node.body[1:], None], strict=True):
-            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            if (
+                isinstance(statement, ast.AnnAssign)
+                and isinstance(statement.target, ast.Name)
+                and not ast.unparse(statement.annotation).startswith("ClassVar")
+            ):
                 name = statement.target.id
                 described = (
                     isinstance(below, ast.Expr)

@@ -150,9 +150,14 @@ class Worker:
         return 0 if self._driver is None else self._driver.remaining_delay_ms
 
     def health(self) -> WorkerHealth:
-        """How the worker is now: facts, and ``live``, ``ready`` and ``problems`` for probes. Also
-        of one that has failed, was not started (live, not ready) or was stopped. May be called in
-        any thread. Raises nothing."""
+        """Get the health: facts, and ``live``, ``ready``, ``problems`` for probes.
+
+        Works in every state: not started (live, not ready), failed and stopped, too. May be called
+        in any thread. Raises nothing.
+
+        Returns:
+            A frozen snapshot.
+        """
         runtime, driver = self._runtime, self._driver
         fatal = runtime.failure if driver is None else driver.fatal or runtime.failure
         state: MemberState | Lifecycle
@@ -188,24 +193,43 @@ class Worker:
         )
 
     def events(self, *, size: int = 1_000, heartbeats: bool = False) -> EventStream:
-        """The events of the membership from now on, to be iterated over with ``async for``: those
-        of ``kip848_client.observe`` and ``ItemsAssigned``, ``ItemsRevoked`` and ``ItemsLost`` of
-        ``kip848_client.connect``, each with its time and member epoch (in a classic group, the
-        generation).
+        """Follow what happens to the membership from now on; iterate with ``async for``.
 
-        The stream ends when the worker is stopped. Legal before ``start``, so that nothing is
-        missed. Each stream has a queue of ``size`` events: a slow reader loses the oldest ones, and
-        gets an ``EventsMissed`` with their number. With ``heartbeats`` there is an event for each
-        heartbeat, with its latency.
+        Call it before ``start`` to miss nothing. The stream ends when the worker is stopped. Each
+        stream has its own queue; a slow reader never delays the worker.
+
+        Args:
+            size: How many events the queue holds. When it is full the oldest are dropped, and the
+                reader gets an ``EventsMissed`` with their number.
+            heartbeats: Add an event for each heartbeat, with its latency.
+
+        Returns:
+            The stream. Its events are those of ``kip848_client.observe``, and ``ItemsAssigned``,
+            ``ItemsRevoked`` and ``ItemsLost`` of ``kip848_client.connect``, each with its time and
+            the member epoch (in a classic group, the generation).
+
+        Raises:
+            ConfigError: ``size`` is not a positive integer.
         """
         return self._events.stream(checked_count(size, "size"), heartbeats=heartbeats)
 
     async def client_instance_id(self, timeout_ms: int | None = None) -> str:
-        """The id of this worker in the metrics that brokers receive (KIP-714), as their logs show
-        it. Waits for it, at most ``timeout_ms`` (default: ``request_timeout_ms``).
+        """Get the id under which brokers report this client's metrics (KIP-714).
 
-        Raises ``LocalProtocolError`` for a worker that pushes none (it needs ``metrics`` and the
-        extra ``telemetry``), ``UnsupportedVersion`` where brokers accept none, ``RequestTimedOut``.
+        Waits until a broker has assigned it (Kafka's GetTelemetrySubscriptions). It is the text
+        that brokers' logs show.
+
+        Args:
+            timeout_ms: How long to wait, in milliseconds. Default: ``request_timeout_ms``.
+
+        Returns:
+            The id as URL-safe Base64 without padding.
+
+        Raises:
+            LocalProtocolError: This worker pushes no metrics, or does not run. Pushing takes the
+                setting ``metrics`` and the extra ``telemetry``.
+            UnsupportedVersion: The brokers take no metrics.
+            RequestTimedOut: No broker has answered in time.
         """
         limit_ms: float = self._config.request_timeout_ms
         if timeout_ms is not None:

@@ -26,24 +26,38 @@ __all__ = ["ItemsAssigned", "ItemsLost", "ItemsRevoked", "WorkerChronicle"]
 
 @dataclass(frozen=True, slots=True)
 class ItemsAssigned(MembershipEvent):
-    """These are new; the listener is about to be called. May be none: the assignment was looked at
-    and nothing is new in it."""
+    """Items are new; the listener is about to be called.
+
+    Attributes:
+        items: Which ones. None if an assignment has nothing new.
+    """
 
     items: tuple[AssignedItem, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ItemsRevoked(MembershipEvent):
-    """These are given up for other workers; the listener is about to be called for those that it
-    has started."""
+    """Items are given up for other workers.
+
+    The listener is about to be called for those that it has started.
+
+    Attributes:
+        items: Which ones.
+    """
 
     items: tuple[AssignedItem, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ItemsLost(MembershipEvent):
-    """Another worker may run these already; the listener is about to be called for those that it
-    has started. ``cause`` is why."""
+    """Another worker may run these items already.
+
+    The listener is about to be called for those that it has started.
+
+    Attributes:
+        items: Which ones.
+        cause: Why, in words.
+    """
 
     items: tuple[AssignedItem, ...]
     cause: str

@@ -47,7 +47,7 @@ class EagerAssignor:
     maximum_version: int = ConnectProtocol.EAGER
 
     def metadata(self) -> AssignorMetadata:
-        """Report nothing beyond what every worker reports. See ``ConnectAssignor.metadata``."""
+        """Report nothing of its own. See ``ConnectAssignor.metadata``."""
         return AssignorMetadata(version=self.maximum_version)
 
     def assign(self, group: WorkerGroup, memory: object = None) -> Computed:

@@ -213,7 +213,7 @@ class IncrementalCooperativeAssignor:
         return self._max_delay_ms
 
     def metadata(self) -> AssignorMetadata:
-        """Report nothing beyond what every worker reports. See ``ConnectAssignor.metadata``."""
+        """Report nothing of its own. See ``ConnectAssignor.metadata``."""
         return AssignorMetadata(version=self.maximum_version)
 
     def assign(self, group: WorkerGroup, memory: object = None) -> Computed:
