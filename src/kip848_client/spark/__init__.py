@@ -30,7 +30,7 @@ _WHERE: Final = {
     "ship": "_archive",
     "write_archive": "_archive",
 }
-"""They import pyspark, or are seldom wanted."""
+"""Imported on first use: they import pyspark, or are rarely needed."""
 
 
 def register(spark: SparkSession) -> None:

@@ -1,8 +1,8 @@
-"""This package as one file, for executors that do not have it: Python puts such a file on its path.
+"""This package as one zip file on Python's path, for executors that do not have it installed.
 
-It has the sources, and them compiled for the Python that wrote it: another one compiles them again.
-Nothing of C is in it. What is compiled for one machine may not fit the other, and Python does not
-import it from there; the package does without.
+It contains the sources, also compiled for the Python version that wrote it; other versions compile
+them again. It has no C extensions: they may not fit the other machine, Python does not import them
+from a zip file, and the package works without them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PACKAGES: Final = ("kip848_client", "pyspark_kip848")
 _KEPT: Final = (".py", ".sql", ".typed")
 _OF_SOURCES: Final = "streaming_job"
 _WHEN: Final = (2024, 1, 1, 0, 0, 0)
-"""The same sources make the same file."""
+"""A fixed time: the same sources make the same file."""
 
 
 def write_archive(file: str | Path) -> Path:
@@ -49,7 +49,7 @@ def write_archive(file: str | Path) -> Path:
     """
     path = Path(file)
     if path.suffix != ".zip":
-        raise ConfigError(f"{file}: Spark takes an archive of Python whose name ends with .zip")
+        raise ConfigError(f"{file}: the name of a Python archive for Spark must end with .zip")
     here = _archive_of_this_process()
     if here is not None:
         return Path(shutil.copyfile(here, path))
@@ -82,10 +82,10 @@ def ship(spark: SparkSession) -> None:
 
 
 def _give_to_source(file: Path) -> None:
-    """The processes in which Spark has sources and sinks of streams get the names of Python files,
-    and look for them in a directory into which Spark puts none (``PythonStreamingSourceRunner`` of
-    4.3). They run beside the driver, so that the file can be put there. Of Spark Connect that is
-    another machine, as far as one can know."""
+    """Copy the file for the processes of streaming sources and sinks. Spark passes them the names
+    of Python files, but never puts the files into the directory where they look for them
+    (``PythonStreamingSourceRunner`` of 4.3). They run on the driver's machine, so the file can be
+    copied there. With Spark Connect that may be another machine, so nothing is copied."""
     from pyspark import SparkContext, SparkFiles
 
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - None with Spark Connect
@@ -96,13 +96,13 @@ def _give_to_source(file: Path) -> None:
 
 @cache
 def _of_this_process() -> Path:
-    """One file for all sessions: Spark takes a name once, and asks for the file when it likes."""
+    """One file for all sessions: Spark accepts a name once, and may read the file at any time."""
     return write_archive(Path(_folder().name) / "kip848_client.zip")
 
 
 @cache
 def _folder() -> tempfile.TemporaryDirectory[str]:
-    """It goes with the process."""
+    """A folder that is removed with the process."""
     return tempfile.TemporaryDirectory(prefix="kip848-", ignore_cleanup_errors=True)
 
 
@@ -122,18 +122,18 @@ def _contents() -> Iterator[tuple[str, bytes]]:
 def _folder_of(package: str) -> Path:
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
-        raise ConfigError(f"{package} cannot be found: install kip848-client again")
+        raise ConfigError(f"package {package} is missing: reinstall kip848-client")
     return Path(spec.origin).parent
 
 
 def _archive_of_this_process() -> Path | None:
-    """What this process has the package from, if that is an archive already."""
+    """The archive from which this process imported the package, if it did."""
     found = _folder_of(_PACKAGES[0]).parent
     return found if found.is_file() else None
 
 
 def _compiled(source: bytes, name: str) -> bytes:
-    """As in a ``.pyc`` that is taken without a look at the source (PEP 552)."""
+    """The content of a ``.pyc`` that is used without checking the source (PEP 552)."""
     code = compile(source, name, "exec", dont_inherit=True)
     head = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little")
     return head + importlib.util.source_hash(source) + marshal.dumps(code)

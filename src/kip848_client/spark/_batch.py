@@ -1,4 +1,4 @@
-"""A batch query: everything between two places, once."""
+"""A batch query: reads everything between two positions, once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["BatchReader"]
 
 
 class BatchReader(DataSourceReader):
-    """Reads the ranges that the options say. Spark pickles it: it holds options alone."""
+    """Reads the ranges of the options. Spark pickles it, so it holds only the options."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options

@@ -1,4 +1,4 @@
-"""What a query asks of brokers: partitions, bounds, where to begin, the offsets of its group."""
+"""What a query asks brokers: partitions, their bounds, start positions, the group's offsets."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = ["Cluster"]
 _log = logging.getLogger("kip848_client.spark")
 
 _GONE_S: Final = 2.0
-"""A topic that was there is asked for so long before it counts as deleted."""
+"""How long a known topic must be missing before it counts as deleted."""
 _PAUSE_S: Final = 0.2
 
 
 class Cluster:
-    """The brokers, as a query without a membership sees them. Use it in one event loop.
+    """The brokers, for a query that is not a member. Use it in one event loop.
 
-    No consumer is needed for that: a process begins with each query, and importing one takes it
-    half a second.
+    It needs no consumer: each query starts a process, and importing a consumer takes half a
+    second.
     """
 
     def __init__(self, options: SourceOptions) -> None:
@@ -40,11 +40,11 @@ class Cluster:
         self._isolation = options.properties.get("isolation.level", "read_uncommitted")
         self._admin = Admin(**_of_admin(options))
         self._known: set[str] = set()
-        """Topics that were there when they were looked at last."""
+        """Topics that existed at the last look."""
         self._missing: set[str] = set()
-        """Topics that were not, and the log says so."""
+        """Topics that did not exist, which was logged."""
         self._has_warned = False
-        """Whether the log has the warning that the pattern matches nothing."""
+        """Whether it was logged that the pattern matches nothing."""
         self._last: Seen | None = None
 
     async def start(self) -> None:
@@ -57,8 +57,8 @@ class Cluster:
 
     async def seen(self) -> Seen:
         """The partitions that the options name, with their bounds. Raises ``ConfigError`` for a
-        topic or a partition that does not exist, ``DataLost`` for a topic that was there before.
-        With ``failOnDataLoss=false`` a topic that is missing has no partitions."""
+        topic or a partition that does not exist, ``DataLost`` for a topic that existed before.
+        With ``failOnDataLoss=false``, a missing topic has no partitions."""
         last = self._last
         early = None if last is None else asyncio.create_task(self._bounds(last.bounds))
         try:
@@ -69,7 +69,7 @@ class Cluster:
                 last.topic_ids,
                 list(last.bounds),
             )
-            # An id never comes back: offsets that were asked for meanwhile are of these topics.
+            # An id is never reused: offsets that were fetched meanwhile belong to these topics.
             bounds = await (early if early and is_as_before else self._bounds(partitions))
         finally:
             if early is not None:
@@ -79,7 +79,7 @@ class Cluster:
         return self._last
 
     def _read_of(self, described: Mapping[str, TopicDescription]) -> list[TopicPartition]:
-        """Which partitions of these topics the options mean, sorted. Raises ``ConfigError``."""
+        """The partitions of these topics that are read, sorted. Raises ``ConfigError``."""
         there = {
             TopicPartition(topic, each.partition)
             for topic, found in described.items()
@@ -97,19 +97,19 @@ class Cluster:
             self._offsets(dict.fromkeys(partitions, EARLIEST)),
             self._offsets(dict.fromkeys(partitions, LATEST)),
         )
-        # two moments: what was trimmed between them ends where it begins
+        # two requests: a partition trimmed between them has its end before its start
         return {tp: (begins[tp], max(begins[tp], ends[tp])) for tp in partitions}
 
     async def _offsets(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """By time; -1 where there is no record so late."""
+        """The first offset at each time; -1 if there is no record at that time or later."""
         if not times:
             return {}
         found = await self._admin.list_offsets(times, isolation_level=self._isolation)
         return {tp: each.offset for tp, each in found.items()}
 
     async def _described(self) -> dict[str, TopicDescription]:
-        """The topics that exist. A broker that has just started may not know one yet: what was
-        there is asked for again before it counts as deleted."""
+        """The topics that exist. A broker that has just started may not know all: known topics are
+        looked up again before they count as deleted."""
         until = time.monotonic() + _GONE_S
         while True:
             topics = await self._topics()
@@ -128,8 +128,7 @@ class Cluster:
     async def _ask_for(
         self, topics: list[str]
     ) -> tuple[dict[str, TopicDescription], dict[str, Kip848Error]]:
-        """Topics that exist, and why others are not described. Raises for what is another reason
-        than that they do not exist."""
+        """The topics that exist, and the errors of those that do not. Raises all other errors."""
         if not topics:
             return {}, {}
         try:
@@ -140,17 +139,17 @@ class Cluster:
             return dict(err.done), dict(err.errors)
 
     def _lost(self, gone: list[str], refused: Mapping[str, Kip848Error]) -> None:
-        """Raises where that matters, and logs it where not."""
+        """Raise or log, depending on ``failOnDataLoss``."""
         if self._options.fails_on_data_loss and gone:
             raise DataLost(
-                f"records are lost: topic {gone[0]} is gone: it was deleted while the query ran. "
-                "Set failOnDataLoss=false to go on with what is there."
+                f"records are lost: topic {gone[0]} was deleted while the query ran. Set "
+                "failOnDataLoss=false to continue with the records that exist."
             )
         if self._options.fails_on_data_loss:
             name = min(refused)
             raise ConfigError(f"topic {name} does not exist: {refused[name]}") from refused[name]
         for name in sorted({*gone, *refused}.difference(self._missing)):
-            _log.warning("topic %s does not exist (any more), and the query goes on", name)
+            _log.warning("topic %s does not exist (any more); the query continues", name)
 
     async def _topics(self) -> list[str]:
         if self._options.pattern is not None:
@@ -175,7 +174,7 @@ class Cluster:
         return found
 
     async def places(self, limit: OffsetRangeLimit, seen: Seen) -> dict[TopicPartition, int]:
-        """The offset that is meant in each partition. Raises ``ConfigError``."""
+        """The offset in each partition for a limit of the options. Raises ``ConfigError``."""
         bounds = seen.bounds
         if limit.everywhere is not None:
             side = 0 if limit.everywhere == BEGIN else 1
@@ -194,15 +193,14 @@ class Cluster:
             first = found[tp]
             if first < 0 and not limit.later_is_end:
                 raise ConfigError(
-                    f"{limit.option}: {shown(tp)} has no record as late as "
-                    f"{times[tp]}; startingOffsetsByTimestampStrategy=latest begins at its end"
+                    f"{limit.option}: {shown(tp)} has no record at or after {times[tp]}; set "
+                    "startingOffsetsByTimestampStrategy=latest to start at its end"
                 )
             places[tp] = end if first < 0 else min(first, end)
         return places
 
     async def committed(self, with_text: str | None = None) -> dict[TopicPartition, int]:
-        """What the group has committed (with this text, if one is given); nothing without a
-        group."""
+        """The group's committed offsets (with this metadata, if given); empty without a group."""
         if self._options.group_id is None:
             return {}
         found = await self._admin.list_group_offsets(self._options.group_id)
@@ -213,13 +211,13 @@ class Cluster:
         }
 
     async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit for the group, which has no members. Raises ``AdminFailed`` if it has."""
+        """Commit to the group, which must not have members. Raises ``AdminFailed`` if it has."""
         if self._options.group_id is not None and offsets:
             await self._admin.alter_group_offsets(self._options.group_id, offsets)
 
 
 def _retrieve(task: asyncio.Task[Any]) -> None:
-    """Whoever did not wait for it does not want to know how it ended."""
+    """Retrieve the error of a task that is not awaited, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()
 
@@ -241,13 +239,13 @@ def _is_unknown(err: Kip848Error) -> bool:
 def _check_complete(
     option: str, said: Collection[TopicPartition], there: Collection[TopicPartition]
 ) -> None:
-    """Spark's rule: who names partitions names all of them."""
+    """Spark's rule: an option by partition must have all partitions."""
     missing = sorted(set(there).difference(said))
     unknown = sorted(set(said).difference(there))
     if missing:
         raise ConfigError(
-            f"{option} says nothing of {shown(missing[0])}: name all "
-            "partitions, with -1 for the end and -2 for the begin"
+            f"{option} lacks {shown(missing[0])}: it must have all partitions, with -1 for the end "
+            "and -2 for the beginning"
         )
     if unknown:
         raise ConfigError(f"{option} names {shown(unknown[0])}, which is not read")

@@ -1,8 +1,8 @@
 """The control channel: a UNIX socket between the driver's program and the source.
 
-Spark tells a source that a batch is done when it asks for the next one, which may be a trigger's
-interval later. By the channel it is told at once, and can be asked to come to an end. A request and
-its answer are a line of JSON each.
+Spark does not notify a source that a batch is done until it asks for the next one, which may be a
+trigger interval later. The channel notifies the source at once, and can stop the query cleanly. A
+request and its answer are one line of JSON each.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["ControlServer", "ask"]
 _log = logging.getLogger("kip848_client.spark")
 
 _LINE_BYTES_MAX: Final = 64 << 20
-"""A manifest of 100,000 partitions has some 5 MB."""
+"""A manifest of 100,000 partitions has about 5 MB."""
 
 Handle = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 class ControlServer:
-    """Listens on a path that only this user may open. A request that is none is answered with an
-    error, and harms nothing."""
+    """Listens on a path that only this user may open. An invalid request is answered with an
+    error."""
 
     def __init__(self, path: str, handle: Handle) -> None:
         self._path = Path(path)
@@ -37,8 +37,8 @@ class ControlServer:
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Take the path over: a socket that an earlier run left is removed. Raises ``ConfigError``
-        where there cannot be one."""
+        """Start listening; a socket that an earlier run left behind is removed. Raises
+        ``ConfigError`` if the path cannot be a socket."""
         try:
             _take_over(self._path)
             self._server = await asyncio.start_unix_server(
@@ -49,7 +49,7 @@ class ControlServer:
             raise ConfigError(f"option control={str(self._path)!r}: {err}") from err
 
     async def stop(self) -> None:
-        """Listen no more, and remove the socket."""
+        """Stop listening, and remove the socket."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -69,30 +69,30 @@ class ControlServer:
         try:
             request = json.loads(line)
             if not isinstance(request, dict):
-                raise ConfigError("a request is a JSON object")
+                raise ConfigError("a request must be a JSON object")
             return {"ok": await self._handle(cast("dict[str, Any]", request))}
         except (ValueError, Kip848Error) as err:
             return {"error": f"{type(err).__name__}: {err}"}
 
 
 def _take_over(path: Path) -> None:
-    """Remove a socket on which nobody listens any more."""
+    """Remove a socket on which no process listens any more."""
     if not path.exists():
         return
     if not path.is_socket():
-        raise ConfigError(f"option control={str(path)!r}: there is a file that is no socket")
+        raise ConfigError(f"option control={str(path)!r}: the path is a file, not a socket")
     with socket.socket(socket.AF_UNIX) as probe:
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:
             path.unlink()
             return
-    raise ConfigError(f"option control={str(path)!r}: another query listens there")
+    raise ConfigError(f"option control={str(path)!r}: another query already listens there")
 
 
 def ask(path: str, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-    """Send a request to a source, and wait for its answer. Raises ``TransportError`` when nobody
-    is there or no answer comes in time, ``ConfigError`` when the source refuses."""
+    """Send a request to a source, and wait for its answer. Raises ``TransportError`` if no source
+    listens or no answer comes in time, ``ConfigError`` if the source refuses the request."""
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(timeout_s)
@@ -103,8 +103,8 @@ def ask(path: str, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
     except OSError as err:
         raise TransportError(f"the source at {path!r} cannot be reached: {err}") from err
     if not line:
-        raise TransportError(f"the source at {path!r} went away")
+        raise TransportError(f"the source at {path!r} closed the connection")
     answer = json.loads(line)
     if "error" in answer:
-        raise ConfigError(f"the source at {path!r} says: {answer['error']}")
+        raise ConfigError(f"the source at {path!r} refused the request: {answer['error']}")
     return cast("dict[str, Any]", answer["ok"])

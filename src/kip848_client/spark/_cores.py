@@ -8,7 +8,7 @@ __all__ = ["cores"]
 
 
 def cores() -> int:
-    """Those that the system gives this process; where it says nothing of that (macOS), all."""
+    """The cores that the system assigns to this process; all of them if it does not (macOS)."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""What Spark needs on a machine, looked at before it is started: its own errors are long."""
+"""Checks what Spark needs on a machine before it is started: its own errors are long."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VERSION: Final = re.compile(r'version "(\d+)')
 
 
 def check_environment(environment: Mapping[str, str] | None = None) -> None:
-    """Raises ``ConfigError`` where pyspark or Java is missing or too old, and says what to do."""
+    """Raise ``ConfigError`` if pyspark or Java is missing or too old, with what to do."""
     _check_pyspark()
     _check_java(os.environ if environment is None else environment)
 
@@ -39,7 +39,7 @@ def _check_pyspark() -> None:
     numbers = tuple(int(part) for part in re.findall(r"\d+", found)[:2])
     if not _SPARK <= numbers < (5,):
         raise ConfigError(
-            f"a pipeline needs pyspark 4.2 or newer, below 5, and {found} is installed: {way_out}"
+            f"a pipeline needs pyspark 4.2 or newer, below 5, but {found} is installed: {way_out}"
         )
 
 
@@ -52,8 +52,8 @@ def _check_java(environment: Mapping[str, str]) -> None:
     path = environment.get("PATH")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java", path=path or "")
     if java is None or not Path(java).exists():
-        where = f"JAVA_HOME is {home}, which has no bin/java" if home else "there is no java"
-        raise ConfigError(f"Spark needs Java {_JAVA}, and {where}: {way_out}")
+        where = f"JAVA_HOME={home} has no bin/java" if home else "there is no java on the PATH"
+        raise ConfigError(f"Spark needs Java {_JAVA}, but {where}: {way_out}")
     try:
         said = subprocess.run(
             [java, "-version"], capture_output=True, text=True, timeout=60, check=False
@@ -62,8 +62,6 @@ def _check_java(environment: Mapping[str, str]) -> None:
         raise ConfigError(f"{java} cannot be run: {err}; {way_out}") from err
     found = _VERSION.search(said)
     if found is None:
-        raise ConfigError(f"{java} does not tell its version ({said.strip()[:200]!r}): {way_out}")
+        raise ConfigError(f"{java} does not report its version ({said.strip()[:200]!r}): {way_out}")
     if int(found[1]) < _JAVA:
-        raise ConfigError(
-            f"Spark needs Java {_JAVA}, and {java} is of version {found[1]}: {way_out}"
-        )
+        raise ConfigError(f"Spark needs Java {_JAVA}, but {java} has version {found[1]}: {way_out}")

@@ -1,7 +1,7 @@
 """``ExclusiveRunner``: a query that has all partitions to itself (``ownership=exclusive``).
 
-The truth is in Spark's checkpoint. With a ``kafka.group.id`` the group, which has no members, is
-told how far the query is, so that tools show its lag.
+Only Spark's checkpoint counts. With a ``kafka.group.id`` the query also commits its progress to the
+group, which has no members, so that tools show its lag.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ _BESIDE_MEMBERS: Final = (
 
 
 class ExclusiveRunner(SourceRunner):
-    """All partitions that the options name, whoever else reads them."""
+    """Reads all partitions that the options name, even if other consumers read them, too."""
 
     def __init__(self, options: SourceOptions) -> None:
         super().__init__(options)
         self._in_hand: Manifest | None = None
-        """The batch that Spark works on."""
+        """The batch that Spark is processing."""
         self._done: Mapping[TopicPartition, int] = {}
-        """How far Spark is."""
-        self._told: Mapping[TopicPartition, int] = {}
-        """How far the group was told that it is."""
+        """The positions after the batches that Spark has committed."""
+        self._committed: Mapping[TopicPartition, int] = {}
+        """The positions that were committed to the group."""
 
     async def _join(self) -> None:
-        """There is nobody to join."""
+        """The query is not a member."""
 
     async def _leave(self) -> None:
-        """Nor to leave."""
+        """The query is not a member."""
 
     async def _first(self) -> Manifest:
-        """At what the group has committed, else where the options say. Offsets and times that a
-        user names count more than the group's."""
+        """The offsets that the group has committed, else those of the options. Offsets and times
+        in the options take precedence over the group's."""
         cluster = await self._connected()
         seen = await self._look()
         places = await cluster.places(self._options.starting, seen)
@@ -65,7 +65,7 @@ class ExclusiveRunner(SourceRunner):
         return found
 
     async def _repeated(self, planned: Manifest) -> Manifest:
-        """All of it, if it is there still."""
+        """All of it, if the records still exist."""
         found = self._planning.check(planned, await self._look())
         self._warn_of_losses()
         self._in_hand = found
@@ -77,9 +77,9 @@ class ExclusiveRunner(SourceRunner):
         if batch.number:
             self._done = batch.ends
 
-    async def _tell(self) -> None:
+    async def _commit(self) -> None:
         done = self._done  # another batch may finish before this commit
-        news = {tp: end for tp, end in done.items() if self._told.get(tp) != end}
+        news = {tp: end for tp, end in done.items() if self._committed.get(tp) != end}
         if self._options.group_id is None or not news:
             return
         cluster = await self._connected()
@@ -87,13 +87,13 @@ class ExclusiveRunner(SourceRunner):
             await cluster.commit(news)
         except Kip848Error as err:
             _log.warning(
-                "group %s was not told how far Spark is: %s%s",
+                "committing the progress of Spark to group %s failed: %s%s",
                 self._options.group_id,
                 err,
                 _BESIDE_MEMBERS if isinstance(err.__cause__, UnknownMemberId) else "",
             )
         else:
-            self._told = done
+            self._committed = done
 
     def _is_busy(self) -> bool:
         return self._in_hand is not None

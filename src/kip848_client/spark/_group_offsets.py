@@ -1,4 +1,4 @@
-"""``GroupOffsets``: a group that knows how far a query of Spark's own Kafka source is."""
+"""``GroupOffsets``: commits the progress of Spark's own Kafka source to a group."""
 
 from __future__ import annotations
 
@@ -78,20 +78,20 @@ class GroupOffsets(StreamingQueryListener):
             **client_settings(known),
             "bootstrap_servers": kafka["bootstrap.servers"],
         }
-        Admin(**self._settings)  # what is wrong is said here, not in the loop
+        Admin(**self._settings)  # raise errors of the settings here, not in the loop
         self._query = query
         self._done: Mapping[TopicPartition, int] = {}
         self._latest: Mapping[TopicPartition, int] = {}
-        self._told: Mapping[TopicPartition, int] = {}
+        self._committed: Mapping[TopicPartition, int] = {}
         self._loop = LoopThread("kip848-group-offsets")
         self._news = asyncio.Event()
         self._settled = asyncio.Event()
         self._settled.set()
-        self._telling: asyncio.Task[None] | None = None
+        self._committing: asyncio.Task[None] | None = None
         self._is_closed = False
         self._lock = threading.Lock()
-        """Progress is told by a thread of Spark's."""
-        self._loop.begin(self._keep_telling())
+        """A thread of Spark's reports the progress."""
+        self._loop.begin(self._keep_committing())
         self._end_listening = listen(spark, query, self)
 
     def __enter__(self) -> GroupOffsets:
@@ -122,16 +122,16 @@ class GroupOffsets(StreamingQueryListener):
             if self._is_closed:
                 return
             self._is_closed = True
-            with suppress(Py4JError, OSError):  # Spark is gone: what was heard is told all the same
+            with suppress(Py4JError, OSError):  # Spark is gone: commit what it reported
                 last = self._query.lastProgress
-                if last is not None:  # listeners hear of it later than the query's end
+                if last is not None:  # listeners get it after the query has ended
                     self._take(last)
         with suppress(Py4JError, OSError):
             self._end_listening()
         try:
             self._loop.call(self._settled.wait(), int(timeout_s * 1000))
         except RequestTimedOut:
-            _log.warning("group %s was not told how far the query is", self._group)
+            _log.warning("the progress of the query was not committed to group %s", self._group)
         self._loop.begin(self._end()).result()
         self._loop.close()
 
@@ -144,39 +144,39 @@ class GroupOffsets(StreamingQueryListener):
     # -- in the loop -----------------------------------------------------------------------------
 
     async def _note(self) -> None:
-        if self._done != self._told:
+        if self._done != self._committed:
             self._settled.clear()
             self._news.set()
 
     async def _end(self) -> None:
-        if self._telling is not None:
-            self._telling.cancel()
-            await asyncio.gather(self._telling, return_exceptions=True)
+        if self._committing is not None:
+            self._committing.cancel()
+            await asyncio.gather(self._committing, return_exceptions=True)
 
-    async def _keep_telling(self) -> None:
-        self._telling = asyncio.current_task()
+    async def _keep_committing(self) -> None:
+        self._committing = asyncio.current_task()
         pause_s = _PAUSE_S
         while True:
             try:
                 async with Admin(**self._settings) as admin:
                     while True:
-                        await self._tell_news(admin)
+                        await self._commit_news(admin)
                         pause_s = _PAUSE_S
             except Kip848Error as err:
-                _log.warning("group %s is not told how far Spark is: %s", self._group, err)
+                _log.warning("committing to group %s failed, and is repeated: %s", self._group, err)
             self._news.set()
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_MAX_S)
 
-    async def _tell_news(self, admin: Admin) -> None:
+    async def _commit_news(self, admin: Admin) -> None:
         await self._news.wait()
         self._news.clear()
         done = self._done
-        changed = {tp: end for tp, end in done.items() if self._told.get(tp) != end}
+        changed = {tp: end for tp, end in done.items() if self._committed.get(tp) != end}
         if changed:
             await admin.alter_group_offsets(self._group, changed)
-            self._told = done
-        if self._told == self._done:
+            self._committed = done
+        if self._committed == self._done:
             self._settled.set()
 
     # -- what Spark calls ------------------------------------------------------------------------

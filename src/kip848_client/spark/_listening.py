@@ -1,9 +1,9 @@
-"""Hearing of the progress of a query.
+"""Listening to the progress of a query.
 
-A session of Spark Connect gets no listener, for taking its last one away may wait for ever: there
-(pyspark 4.2, 4.3; SPARK-59623) ``removeListener`` holds a lock until the thread that hands events
-out has ended, and that thread needs the lock for an event that comes meanwhile, such as the end of
-the query that was just stopped. So on Connect the query is asked.
+On Spark Connect, removing the last listener of a session can deadlock (pyspark 4.2, 4.3;
+SPARK-59623): ``removeListener`` holds a lock until the thread that delivers events has ended, and
+that thread needs the lock for an event that arrives meanwhile, such as the end of the query that
+was just stopped. So on Connect the query is polled.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _END_S: Final = 10.0
 def listen(
     spark: SparkSession, query: StreamingQuery, listener: StreamingQueryListener
 ) -> Callable[[], None]:
-    """Have a listener told of the progress of a query, or of more. Returns what ends that."""
+    """Call a listener with the progress of a query (and perhaps of others). Returns a function
+    that ends it."""
     if not type(spark).__module__.startswith("pyspark.sql.connect."):
         streams = spark.streams
         streams.addListener(listener)
@@ -48,7 +49,7 @@ def listen(
 
 
 def _ask(query: StreamingQuery, listener: StreamingQueryListener, over: threading.Event) -> None:
-    """Ask until it is over; a query that has ended, once more."""
+    """Poll until ``over`` is set, or once more after the query has ended."""
     last: Any = None
     is_active = True
     try:
@@ -60,4 +61,4 @@ def _ask(query: StreamingQuery, listener: StreamingQueryListener, over: threadin
                 listener.onQueryProgress(QueryProgressEvent(progress))
     except Exception as err:  # noqa: BLE001  # whatever Connect's client raises
         if not over.is_set():
-            _log.warning("the progress of query %s is not heard of any more: %s", query.id, err)
+            _log.warning("the progress of query %s can no longer be read: %s", query.id, err)

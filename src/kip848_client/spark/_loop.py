@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Runs coroutines in a thread of its own, which ends with the process or with ``close``."""
+    """Runs coroutines in its own thread, which ends with the process or with ``close``."""
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -34,12 +34,12 @@ class LoopThread:
             self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Start something, and go on meanwhile."""
+        """Start a coroutine, and return at once."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def call(self, work: Coroutine[Any, Any, T], timeout_ms: int) -> T:
-        """Run something to its end. Raises what it raises, ``RequestTimedOut`` when it takes too
-        long: Spark waits for a source without any limit of its own."""
+        """Run a coroutine to its end. Raises what it raises, and ``RequestTimedOut`` if it takes
+        too long: Spark itself waits for a source without a timeout."""
         future = self.begin(work)
         try:
             return future.result(timeout_ms / 1000)
@@ -51,11 +51,11 @@ class LoopThread:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing can be run in it any more."""
+        """Whether it can no longer run coroutines."""
         return self._loop.is_closed()
 
     def close(self) -> None:
-        """End the loop. What runs in it is cancelled."""
+        """Stop the loop, and cancel what runs in it."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(5)

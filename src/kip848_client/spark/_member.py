@@ -1,6 +1,6 @@
 """``MemberRunner``: a query that is a member of its group (``ownership=shared``).
 
-The member heartbeats on its own loop while Spark's thread is busy or waits. It never fetches:
+The member sends heartbeats from its own loop while Spark's thread is busy. It never fetches:
 executors read the ranges.
 """
 
@@ -27,15 +27,15 @@ _log = logging.getLogger("kip848_client.spark")
 
 _JOIN_MS: Final = 30_000
 """How long the first batch waits for the group to settle."""
-_TELL_S: Final = 10.0
-"""How long the next batch waits for a commit. One for a topic that was deleted, of which the group
-has not heard yet, would be tried for a minute."""
+_COMMIT_S: Final = 10.0
+"""How long the next batch waits for a commit. A commit for a topic that was deleted, which the
+group does not know yet, would be retried for a minute."""
 _POLL_S: Final = 5.0
-"""How often the member shows that its application is alive, at least."""
+"""The longest time between two polls, which show that the application is alive."""
 
 
 class MemberRunner(SourceRunner):
-    """The partitions that the group gives; given up when Spark is done with them."""
+    """Reads the partitions that the group assigns; revokes them when Spark is done with them."""
 
     def __init__(self, options: SourceOptions) -> None:
         super().__init__(options)
@@ -43,18 +43,18 @@ class MemberRunner(SourceRunner):
         self._consumer: Consumer[Any, Any] | None = None
         self._polling: asyncio.Task[None] | None = None
         self._failure: Exception | None = None
-        """What ended the membership for good."""
+        """The error that ended the membership."""
         self._is_new = False
         """Whether the query has no checkpoint yet."""
         self._at_first: Seen | None = None
-        """What there was when the member joined; a partition that came later is read whole."""
+        """The partitions when the member joined. Later ones are read from their start."""
         self._topic_ids: dict[str, str] = {}
-        """Who the topics were when their partitions were given to us."""
+        """The ids of the topics when their partitions were assigned."""
 
-    # -- what the kinds of ownership differ in -------------------------------------------------
+    # -- differs by ownership -------------------------------------------------------------------
 
     async def _first(self) -> Manifest:
-        """Where its group is: no offset is known before there are partitions."""
+        """At the group's offsets, which are unknown before partitions are assigned."""
         self._is_new = True
         return Manifest(0)
 
@@ -64,8 +64,8 @@ class MemberRunner(SourceRunner):
         return self._sharing.next(start, self._of_the_same_topics(seen), limit, now_ms)
 
     def _of_the_same_topics(self, seen: Seen) -> Seen:
-        """Without topics that were created again: our partitions are the old one's until the group
-        has noticed. Raises ``DataLost``."""
+        """Leave out topics that were created again: until the group has noticed that, our
+        partitions are those of the old topic. Raises ``DataLost``."""
         others = self._created_again(seen)
         if not others:
             return seen
@@ -73,8 +73,7 @@ class MemberRunner(SourceRunner):
         return Seen(bounds, seen.topic_ids)
 
     def _created_again(self, seen: Seen) -> set[str]:
-        """Topics that are others than those of which we were given partitions. Raises
-        ``DataLost``."""
+        """Topics with other ids than when their partitions were assigned. Raises ``DataLost``."""
         others = {
             topic
             for topic, known in self._topic_ids.items()
@@ -82,23 +81,25 @@ class MemberRunner(SourceRunner):
         }
         if others and self._options.fails_on_data_loss:
             raise DataLost(
-                f"records are lost: topic {min(others)} was deleted and created again: another "
-                "topic. Set failOnDataLoss=false to go on with what is there."
+                f"records are lost: topic {min(others)} was deleted and created again. Set "
+                "failOnDataLoss=false to continue with the records that exist."
             )
         return others
 
     async def _repeated(self, planned: Manifest) -> Manifest:
-        """The part that is ours still: the rest is another member's."""
+        """The part that this member still owns: another member reads the rest."""
         seen = await self._look()
-        told = await self._told(planned)
-        found = self._sharing.repeated(planned, seen.topic_ids, told)
+        committed = await self._committed(planned)
+        found = self._sharing.repeated(planned, seen.topic_ids, committed)
         left = planned.size - found.size
-        _log.info("batch %d is repeated; %d offsets of it are others'", planned.number, left)
+        _log.info(
+            "batch %d is repeated; other members read %d of its offsets", planned.number, left
+        )
         return found
 
-    async def _told(self, planned: Manifest) -> list[TopicPartition]:
-        """The partitions for which an earlier run of this query has told the group that the batch
-        is done: offsets are committed with its id, where it has one (option ``written``)."""
+    async def _committed(self, planned: Manifest) -> list[TopicPartition]:
+        """The partitions for which an earlier run of this query has committed the batch to the
+        group: offsets are committed with the query's id, if it has one (option ``written``)."""
         query_id = self._options.written.query_id
         if not query_id:
             return []
@@ -108,20 +109,20 @@ class MemberRunner(SourceRunner):
     def _take_done(self, batch: Manifest) -> None:
         self._sharing.done(batch)
 
-    async def _tell(self) -> None:
+    async def _commit(self) -> None:
         offsets = dict(sorted(self._sharing.to_commit.items()))
         if not offsets or self._consumer is None:
             return
         try:
             text = self._options.written.query_id
             said = {tp: (offset, text) for tp, offset in offsets.items()}
-            async with asyncio.timeout(_TELL_S):
+            async with asyncio.timeout(_COMMIT_S):
                 await self._consumer.commit(said)
         except TimeoutError:
             names = ", ".join(map(shown, offsets))
-            _log.warning("the group was not told in %s s, and will be, of %s", _TELL_S, names)
+            _log.warning("no commit within %s s; it is repeated for %s", _COMMIT_S, names)
         except Kip848Error as err:
-            _log.warning("the group was not told what Spark has, and will be: %s", err)
+            _log.warning("committing the progress of Spark failed, and is repeated: %s", err)
         else:
             self._sharing.committed(offsets)
 
@@ -144,7 +145,7 @@ class MemberRunner(SourceRunner):
     # -- the membership ------------------------------------------------------------------------
 
     async def _join(self) -> None:
-        """Start the member, and wait for the group to settle."""
+        """Start the member, and wait until its assignment is stable."""
         self._at_first = await self._look()
         consumer: Consumer[Any, Any] = Consumer(
             **self._options.client_settings(),
@@ -162,10 +163,13 @@ class MemberRunner(SourceRunner):
         try:
             await consumer.wait_stable(timeout_ms=_JOIN_MS)
         except TimeoutError:
-            _log.warning("the group did not settle in %d ms; going on with what is ours", _JOIN_MS)
+            _log.warning(
+                "the assignment was not stable within %d ms; starting with the current one",
+                _JOIN_MS,
+            )
 
     async def _leave(self) -> None:
-        """At once: nobody waits for Spark any more."""
+        """Leave at once, without waiting for Spark's batch."""
         if self._polling is not None:
             self._polling.cancel()
         self._sharing.gone(list(self._sharing.owned))
@@ -177,7 +181,7 @@ class MemberRunner(SourceRunner):
             await consumer.stop(timeout_ms=LEAVE_MS - 1_000)
 
     async def _poll(self, consumer: Consumer[Any, Any]) -> None:
-        """Say that the application is alive. All partitions are paused, so nothing comes."""
+        """Poll, to show that the application is alive. All partitions are paused."""
         pause_s = min(_POLL_S, consumer.config.max_poll_interval_ms / 4000)
         while True:
             try:
@@ -188,13 +192,13 @@ class MemberRunner(SourceRunner):
                 if not consumer.health().live:
                     self._failure = err
                     return
-                _log.warning("the member goes on after: %s", err)
+                _log.warning("the member continues after an error: %s", err)
             await asyncio.sleep(pause_s)
 
     # -- the rebalance listener ----------------------------------------------------------------
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition], /) -> None:
-        """New partitions: not fetched here, and planned from where the group is."""
+        """New partitions: they are not fetched here, and are planned from the group's offsets."""
         if not assigned or self._consumer is None or self._opened is None:
             return
         self._consumer.pause(*assigned)
@@ -204,21 +208,21 @@ class MemberRunner(SourceRunner):
         seen = await self._look()
         try:
             self._created_again(seen)
-        except DataLost as err:  # it ends the query when Spark asks next
+        except DataLost as err:  # raised by the next call of Spark
             self._failure = err
         topics = {tp.topic for tp in assigned}
         self._topic_ids |= {name: found for name, found in seen.topic_ids.items() if name in topics}
         ahead = self._options.written.after(positions, seen.topic_ids)
         for tp, at in ahead.items():
-            _log.info("%s: the output has %d to %d already", shown(tp), positions[tp], at)
+            _log.info("%s: the output already has %d to %d", shown(tp), positions[tp], at)
         self._sharing.assigned(dict(sorted((positions | ahead).items())))
-        # so that a restart begins there, too
+        # so that a restart starts there, too
         self._sharing.to_commit.update(begun | ahead)
-        await self._tell()
+        await self._commit()
 
     async def _begun(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Where partitions begin of which the group has nothing: where the options say, if the
-        query is new and they were there when it began; else at their first record."""
+        """Start positions of partitions without a committed offset: those of the options, if the
+        query is new and they existed when it started; else their first record."""
         if not partitions or self._opened is None:
             return {}
         seen = await self._look()
@@ -227,15 +231,16 @@ class MemberRunner(SourceRunner):
         return {tp: places.get(tp, seen.bounds[tp][0]) for tp in partitions if tp in seen.bounds}
 
     async def on_partitions_revoked(self, revoked: set[TopicPartition], /) -> None:
-        """Others shall have these: when Spark is done with them."""
+        """These go to other members, once Spark is done with them."""
         self._sharing.asked_back(revoked)
         async with self._freed:
             await self._freed.wait_for(lambda: self._sharing.is_free(revoked))
-        await self._tell()
+        await self._commit()
         self._sharing.gone(revoked)
 
     async def on_partitions_lost(self, lost: set[TopicPartition], /) -> None:
-        """Others may have these already. A batch in hand goes on, and is not committed for them."""
+        """Other members may have these already. Spark's batch continues, but is not committed for
+        them."""
         self._sharing.gone(lost)
         async with self._freed:
             self._freed.notify_all()

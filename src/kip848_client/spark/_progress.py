@@ -1,4 +1,4 @@
-"""What Spark's own Kafka source says of its offsets in the progress of a query."""
+"""Reads the offsets of Spark's own Kafka source from the progress of a query."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["lag_between", "positions_of"]
 
 
 def positions_of(said: str | None) -> dict[TopicPartition, int]:
-    """The positions in an offset of Spark's Kafka source, ``{"orders": {"0": 17}}``; none in that
-    of another source."""
+    """The positions in an offset of Spark's Kafka source, ``{"orders": {"0": 17}}``; empty for
+    another source."""
     try:
         topics: Any = json.loads(said or "null")
     except ValueError:
@@ -39,6 +39,6 @@ def _is_place(number: str, position: Any) -> bool:
 def lag_between(
     done: Mapping[TopicPartition, int], latest: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """The records that are there and not processed, by partition. One that is new and was not begun
-    has no lag yet: where it begins is not known."""
+    """The unprocessed records by partition. A new partition that was not read yet has no lag: its
+    start position is unknown."""
     return {tp: max(0, end - done[tp]) for tp, end in sorted(latest.items()) if tp in done}

@@ -89,7 +89,7 @@ class QueryControl(StreamingQueryListener):
         self._end_listening()
 
     def _ask(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        """A source listens some seconds after its query has begun: it is waited for."""
+        """Wait for the source: it listens only some seconds after its query has started."""
         deadline = time.monotonic() + timeout_s
         while True:
             try:
@@ -125,7 +125,7 @@ class QueryControl(StreamingQueryListener):
                 if "ranges" in done:
                     ask(self._path, {"done": done}, _TELL_S)
             except (ValueError, TypeError, Kip848Error) as err:
-                _log.info("the source was not told of a batch, and will be at the next: %s", err)
+                _log.info("the source learns of a batch only at the next one: %s", err)
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802  # Spark's name
         """Do nothing. Spark calls it. Raises nothing.

@@ -1,7 +1,7 @@
-"""Ranges of offsets become Arrow batches: what a task of Spark's does.
+"""A task that reads: from ranges of offsets to Arrow batches.
 
-An executor's Python process is used for many tasks, so that its consumer is kept for the next task
-with the same settings: connections stay open. It is no member of any group.
+An executor's Python process runs many tasks, so it keeps its consumer, with open connections, for
+the next task with the same settings. The consumer does not join a group.
 """
 
 from __future__ import annotations
@@ -29,19 +29,20 @@ __all__ = ["read_ranges"]
 _log = logging.getLogger("kip848_client.spark")
 
 _ROWS_MAX: Final = 100_000
-"""Of one Arrow batch, about: Spark takes any number, and memory shall not depend on the topic."""
+"""About the largest Arrow batch. Spark takes any size; this limits memory for any topic."""
 _WAIT_MS: Final = 10
-"""How long a broker may wait for records (``kafka.fetch.max.wait.ms``). What a task reads is there,
-and a fetch beyond its end would hold up the next task's."""
+"""How long a broker may wait for records (``kafka.fetch.max.wait.ms``). The records of a task
+exist, and a fetch beyond its end would delay the next task."""
 _TURN_MS: Final = 100
-"""How long a call for records may wait before what is no record is looked for."""
+"""How long a call may wait for records before the positions are checked."""
 
 
 def read_ranges(task: TaskRanges) -> Iterator[Any]:
-    """``pyarrow.RecordBatch``es of all records in the ranges; of one partition in their order.
+    """``pyarrow.RecordBatch``es of all records in the ranges, in order for each partition.
 
-    The next batch is got while Spark has this one. Raises ``DataLost`` when records are gone and
-    that matters, ``RequestTimedOut`` when nothing comes for ``kafkaConsumer.pollTimeoutMs``.
+    The next batch is fetched while Spark processes this one. Raises ``DataLost`` if records no
+    longer exist (unless ``failOnDataLoss=false``), and ``RequestTimedOut`` if no records arrive for
+    ``kafkaConsumer.pollTimeoutMs``.
     """
     reading = _Reading(task)
     loop = _loop()
@@ -58,7 +59,7 @@ def read_ranges(task: TaskRanges) -> Iterator[Any]:
 
 
 class _Reading:
-    """The ranges of a task, as they are read. Lives in the loop's thread."""
+    """Reads the ranges of a task. Lives in the loop's thread."""
 
     def __init__(self, task: TaskRanges) -> None:
         self._options = task.options
@@ -67,24 +68,24 @@ class _Reading:
         self._consumer: Consumer[Any, Any] | None = None
 
     async def next(self) -> list[Any]:
-        """Some Arrow batches; none when everything was read."""
+        """The next Arrow batches; none when everything was read."""
         if self._consumer is None:
             self._consumer = consumer = await _consumer(self._options)
             consumer.assign(self._left)
             for tp, start in self._at.items():
                 consumer.seek(tp, start)
-            # An earlier task may have read them to its end. Not before they are where they shall
-            # be: a fetch from where that task ended would wait for records that come later.
+            # An earlier task paused these at its end. Resume only after the seek: a fetch from
+            # the end of that task would wait for new records.
             consumer.resume(*self._left)
         deadline = time.monotonic() + self._options.poll_timeout_ms / 1000
         while self._left:
             try:
                 views = await self._consumer.getbatches(timeout_ms=_TURN_MS, max_records=_ROWS_MAX)
             except OffsetOutOfRange as err:
-                self._go_on_after(err)
+                self._continue_after(err)
                 continue
             except TopicGone as err:
-                self._go_on_without(err.topic)
+                self._continue_without(err.topic)
                 continue
             batches = [batch for view in views.values() if (batch := self._take(view)) is not None]
             if batches:
@@ -111,32 +112,32 @@ class _Reading:
             self._consumer.pause(tp)
 
     async def _look_for_ends(self) -> None:
-        """A range may end in what is no record: markers of transactions, what was compacted."""
+        """A range may end with offsets without records: transaction markers, compacted records."""
         if self._consumer is None:
             return
         for tp in list(self._left):
             try:
                 position = await self._consumer.position(tp)
             except OffsetOutOfRange as err:
-                self._go_on_after(err)
+                self._continue_after(err)
                 continue
             if position >= self._left[tp].end:
                 self._finish(tp)
 
-    def _go_on_after(self, err: OffsetOutOfRange) -> None:
-        """The records are not there (any more)."""
+    def _continue_after(self, err: OffsetOutOfRange) -> None:
+        """The records do not exist (any more)."""
         tp = TopicPartition(err.topic, err.partition)
         wanted = self._left.get(tp)
         if wanted is None:
             return
         if self._options.fails_on_data_loss:
             raise DataLost(
-                f"records are lost: {shown(tp)} was to be read from "
-                f"{err.offset} to {wanted.end}, and has {err.start} to {err.end} only. Set "
-                "failOnDataLoss=false to go on with what is there."
+                f"records are lost: {shown(tp)} should be read from {err.offset} to {wanted.end}, "
+                f"but has only {err.start} to {err.end}. Set failOnDataLoss=false to continue with "
+                "the records that exist."
             ) from err
         _log.warning(
-            "%s lost records from %d on: it has %d to %d; going on with those",
+            "%s lost records from %d on: it has %d to %d; continuing with those",
             shown(tp),
             err.offset,
             err.start,
@@ -147,19 +148,19 @@ class _Reading:
         else:
             self._finish(tp)
 
-    def _go_on_without(self, topic: str) -> None:
+    def _continue_without(self, topic: str) -> None:
         """It was deleted since the batch was planned."""
         if self._options.fails_on_data_loss:
             raise DataLost(
                 f"records are lost: topic {topic} was deleted while it was read. Set "
-                "failOnDataLoss=false to go on with what is there."
+                "failOnDataLoss=false to continue with the records that exist."
             )
-        _log.warning("topic %s was deleted while it was read; going on without it", topic)
+        _log.warning("topic %s was deleted while it was read; continuing without it", topic)
         for tp in [each for each in self._left if each.topic == topic]:
             self._finish(tp)
 
     def _together(self, batches: list[Any]) -> list[Any]:
-        """Small batches of many partitions as one: each costs Spark as much as a large one."""
+        """Combine small batches of many partitions: each costs Spark as much as a large one."""
         if not self._options.with_headers:
             batches = [each.drop_columns("headers") for each in batches]
         if len(batches) == 1:
@@ -172,9 +173,8 @@ class _Reading:
         left = ", ".join(f"{shown(tp)} up to {end}" for tp, _, end in ranges[:5])
         more = f" and {len(ranges) - 5} more" if len(ranges) > 5 else ""
         return RequestTimedOut(
-            f"nothing came for {self._options.poll_timeout_ms} ms, and this is not read: {left}"
-            f"{more}; is the leader of the partition up? The option kafkaConsumer.pollTimeoutMs "
-            "says how long to wait"
+            f"no records for {self._options.poll_timeout_ms} ms while reading {left}{more}; check "
+            "that the leader of the partition is up, or raise kafkaConsumer.pollTimeoutMs"
         )
 
 
@@ -187,7 +187,7 @@ _kept: dict[tuple[tuple[str, str], ...], Consumer[Any, Any]] = {}
 
 
 async def _discard(options: SourceOptions) -> None:
-    """After a failure: the consumer may be beyond use, and the next task gets a new one."""
+    """After a failure: the consumer may be unusable, so the next task gets a new one."""
     found = _kept.pop(_key(options), None)
     if found is not None:
         await found.stop()
@@ -198,7 +198,7 @@ def _key(options: SourceOptions) -> tuple[tuple[str, str], ...]:
 
 
 async def _consumer(options: SourceOptions) -> Consumer[Any, Any]:
-    """The consumer of this process for these settings, started when it is first wanted."""
+    """The consumer of this process for these settings, started on first use."""
     key = _key(options)
     found = _kept.get(key)
     if found is None:

@@ -1,4 +1,4 @@
-"""Rows that are written: which columns they may have, and the records that Arrow makes of them."""
+"""Rows to write: which columns they may have, and how they become records."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _COLUMNS: Final = ("topic", "value", "key", "partition", "headers")
 
 
 class RowRefused(ConfigError):
-    """A row cannot become a record."""
+    """A row cannot be turned into a record."""
 
 
 class Row(NamedTuple):
-    """One row, as a producer takes it."""
+    """One row, with the arguments of a producer."""
 
     topic: str
     value: bytes | None
@@ -40,15 +40,16 @@ class Row(NamedTuple):
 
 
 def check_columns(schema: StructType, topic: str | None) -> None:
-    """Whether rows of this schema can be written: the columns of Spark's own sink are looked at,
-    others are left out, as there. Raises ``ConfigError``."""
+    """Check the columns that Spark's own sink uses; all others are ignored, as there. Raises
+    ``ConfigError`` if rows of this schema cannot be written."""
     types = {field.name: field.dataType for field in schema.fields}
     if "value" not in types:
         raise ConfigError(
-            f"there is no column value among {', '.join(types) or 'none'}; it is what a record has"
+            f"column value is missing, got {', '.join(types) or 'no columns'}; it is the value of "
+            "the record"
         )
     if topic is None and "topic" not in types:
-        raise ConfigError("nobody says where rows go: set the option topic, or add a column topic")
+        raise ConfigError("no topic to write to: set the option topic, or add a column topic")
     for name in ("key", "value"):
         if name in types and not isinstance(types[name], (*_TEXTS, BinaryType)):
             raise _wrong(name, types[name], "string or binary")
@@ -72,12 +73,12 @@ def _are_headers(found: DataType) -> bool:
 
 
 def _wrong(name: str, found: DataType, wanted: str) -> ConfigError:
-    return ConfigError(f"column {name} is {found.simpleString()}, and must be {wanted}; cast it")
+    return ConfigError(f"column {name} must be {wanted}, got {found.simpleString()}; cast it")
 
 
 def rows_of(batch: Any, topic: str | None) -> Iterator[Row]:
-    """The rows of a ``pyarrow.RecordBatch``. Raises ``RowRefused`` for one without a topic, or
-    without a header's key, or with a partition below 0."""
+    """The rows of a ``pyarrow.RecordBatch``. Raises ``RowRefused`` for a row without a topic, with
+    a header without a key, or with a negative partition."""
     there = batch.schema.names
     columns = {name: batch.column(there.index(name)) for name in _COLUMNS if name in there}
     nothing: list[Any] = [None] * batch.num_rows
@@ -89,18 +90,16 @@ def rows_of(batch: Any, topic: str | None) -> Iterator[Row]:
     rows = zip(topics, values, keys, partitions, headers, strict=True)
     for its_topic, value, key, partition, its_headers in rows:
         if its_topic is None:
-            raise RowRefused(
-                "a row has no topic: its column topic is null. Fill it, or set the option topic"
-            )
+            raise RowRefused("column topic of a row is null; fill it, or set the option topic")
         if partition is not None and partition < 0:
             raise RowRefused(
-                f"a row names partition {partition}; null leaves the choice to its key"
+                f"a row has partition {partition}; use null to choose the partition by key"
             )
         yield Row(its_topic, value, key, partition, _headers(its_headers))
 
 
 def _bytes_of(column: Any) -> list[bytes | None]:
-    """Texts become UTF-8."""
+    """The column as bytes; strings become UTF-8."""
     found: list[bytes | None] = column.cast(pyarrow().binary()).to_pylist()
     return found
 
@@ -111,6 +110,6 @@ def _headers(found: list[dict[str, Any] | None] | None) -> list[tuple[str, bytes
     headers: list[tuple[str, bytes | None]] = []
     for each in found:
         if each is None or each["key"] is None:
-            raise RowRefused("a header of a row has no key; leave such headers out")
+            raise RowRefused("a header of a row has no key; omit such headers")
         headers.append((each["key"], each["value"]))
     return headers

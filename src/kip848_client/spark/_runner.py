@@ -1,8 +1,8 @@
-"""``SourceRunner``: what lives in Spark's source process for as long as a query does.
+"""``SourceRunner``: the state of a query in Spark's source process.
 
-Spark calls from one thread and waits without any limit of its own. So the work is done in an event
-loop in another thread, and each call has a deadline. Nothing is begun before the first call that
-needs brokers: Spark makes readers in several processes.
+Spark calls from one thread and waits without a timeout. So the work is done in an event loop in
+another thread, and each call has a deadline. Nothing connects before the first call that needs
+brokers, because Spark makes readers in several processes.
 """
 
 from __future__ import annotations
@@ -29,46 +29,46 @@ __all__ = ["LEAVE_MS", "SourceRunner"]
 _log = logging.getLogger("kip848_client.spark")
 
 LEAVE_MS: Final = 5_000
-"""What disconnecting may take."""
+"""The timeout for disconnecting."""
 
 T = TypeVar("T")
 
 
 class SourceRunner(ABC):
-    """One query. The methods that Spark calls come from its thread, one at a time, and raise what
-    ends the query; the others run in the loop."""
+    """One query. Spark calls its methods from one thread, one at a time, and what they raise ends
+    the query. All other methods run in the loop."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._planning = Planning(options.fails_on_data_loss, options.at_least, options.delay_ms)
         self._freed = asyncio.Condition()
-        """Told whenever Spark has finished a batch."""
+        """Notified when Spark has finished a batch."""
         self._loop = LoopThread("kip848-spark-source")
         self._opened: Cluster | None = None
         self._control: ControlServer | None = None
         self._seen: Seen | None = None
         self._is_planned = False
-        """Whether this process has planned a batch: one that comes before is an earlier run's."""
+        """Whether this process has planned a batch: a batch before that is an earlier run's."""
 
     # -- what Spark calls --------------------------------------------------------------------
 
     def first(self) -> Manifest:
-        """Where a query without a checkpoint begins."""
+        """The offsets at which a query without a checkpoint starts."""
         return self._mine(self._call(self._first()))
 
     def stop_at_what_is_there(self) -> None:
-        """AvailableNow: what is there now, in all partitions, is all that will be read."""
+        """AvailableNow: read no further than the current ends of all partitions."""
         seen = self._call(self._look())
         self._planning.until = {tp: end for tp, (_, end) in seen.bounds.items()}
 
     def next(self, start: Manifest, limit: int | None) -> Manifest:
-        """The batch after ``start``, which Spark has; ``start`` itself for none."""
+        """The batch after ``start``, which is committed; ``start`` itself if there is none."""
         check_ownership(start, self._options)
         return self._call(self._next(start, limit))
 
     def batch(self, planned: Manifest) -> Manifest:
         """The part of a batch to read now: all of it, unless an earlier run planned it. Raises
-        ``ConfigError`` for a checkpoint of the other ownership, as ``next`` does."""
+        ``ConfigError`` for a checkpoint of the other ownership, like ``next``."""
         if self._is_planned:
             return planned
         check_ownership(planned, self._options)
@@ -77,16 +77,16 @@ class SourceRunner(ABC):
         return found
 
     def ends(self) -> dict[str, Any] | None:
-        """The ends of the partitions when they were last looked at."""
+        """The ends of the partitions when the brokers were last asked."""
         return None if self._seen is None else self._seen.ends_json()
 
     def close(self) -> None:
-        """Leave and disconnect. Never raises. After an error Spark may ask twice."""
+        """Leave the group and disconnect. Never raises. After an error Spark may call it twice."""
         if self._loop.is_closed:
             return
         try:
             self._loop.call(self._end(), LEAVE_MS)
-        except Exception as err:  # noqa: BLE001  # the process ends, and there is nobody to tell
+        except Exception as err:  # noqa: BLE001  # the process ends, and no caller would see it
             _log.warning("the source did not disconnect in time: %s", err)
         self._loop.close()
 
@@ -110,19 +110,19 @@ class SourceRunner(ABC):
         return replace(batch, ownership=self._options.ownership)
 
     async def batch_done(self, batch: Manifest) -> None:
-        """Spark has this batch: tell the group. What cannot be told now is told with the next one:
-        the truth is in Spark's checkpoint, and a query whose data is safe goes on."""
+        """Spark has committed this batch: commit its offsets to the group. If that fails, they are
+        committed with the next batch: Spark's checkpoint counts, and the query continues."""
         self._take_done(batch)
-        await self._tell()
+        await self._commit()
         async with self._freed:
             self._freed.notify_all()
 
     async def drained(self) -> None:
-        """Plan nothing more, wait until Spark has what was planned, tell the group and leave."""
+        """Plan nothing more, wait until Spark has finished its batch, commit, leave the group."""
         self._planning.is_draining = True
         async with self._freed:
             await self._freed.wait_for(lambda: not self._is_busy())
-        await self._tell()
+        await self._commit()
         await self._leave()
 
     async def _connected(self) -> Cluster:
@@ -137,7 +137,7 @@ class SourceRunner(ABC):
         return self._opened
 
     async def _controlled(self, request: dict[str, Any]) -> dict[str, Any]:
-        """What came by the control channel. Raises ``ConfigError``."""
+        """Answer a request of the control channel. Raises ``ConfigError``."""
         match request:
             case {"done": dict(said)}:
                 await self.batch_done(Manifest.of(said))
@@ -146,7 +146,7 @@ class SourceRunner(ABC):
             case {"status": True}:
                 pass
             case _:
-                raise ConfigError(f"{request!r} is no request of the control channel")
+                raise ConfigError(f"unknown control request: {request!r}")
         return self._status()
 
     async def _look(self) -> Seen:
@@ -163,43 +163,43 @@ class SourceRunner(ABC):
 
     def _warn_of_losses(self) -> None:
         for what in self._planning.losses:
-            _log.warning("records are lost, and the query goes on: %s", what)
+            _log.warning("records are lost, and the query continues: %s", what)
         self._planning.losses.clear()
 
-    # -- what the kinds of ownership differ in -------------------------------------------------
+    # -- differs by ownership -------------------------------------------------------------------
 
     @abstractmethod
     async def _join(self) -> None:
-        """Become a member, if that is what this query is."""
+        """Join the group, if the query is a member."""
 
     @abstractmethod
     async def _leave(self) -> None:
-        """Cease to be one. May be called again."""
+        """Leave the group, if the query is a member. May be called again."""
 
     @abstractmethod
     async def _first(self) -> Manifest:
-        """Where a query without a checkpoint begins."""
+        """The offsets at which a query without a checkpoint starts."""
 
     @abstractmethod
     def _planned(self, start: Manifest, seen: Seen, limit: int | None, now_ms: int) -> Manifest:
-        """The next batch, or ``start``."""
+        """The next batch, or ``start`` if there is none."""
 
     @abstractmethod
     async def _repeated(self, planned: Manifest) -> Manifest:
-        """What is to be read of a batch that an earlier run has planned and not ended."""
+        """The part to read of a batch that an earlier run planned and did not finish."""
 
     @abstractmethod
     def _take_done(self, batch: Manifest) -> None:
-        """Spark has this batch."""
+        """Spark has committed this batch."""
 
     @abstractmethod
-    async def _tell(self) -> None:
-        """Commit what Spark has, where the group was not told. Never raises an error of Kafka's."""
+    async def _commit(self) -> None:
+        """Commit to the group what Spark has committed. Never raises an error of Kafka's."""
 
     @abstractmethod
     def _is_busy(self) -> bool:
-        """Whether Spark has a batch in hand."""
+        """Whether Spark is processing a batch."""
 
     @abstractmethod
     def _status(self) -> dict[str, Any]:
-        """What the control channel tells of this query."""
+        """The answer of the control channel about this query."""

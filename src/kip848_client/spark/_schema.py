@@ -35,15 +35,15 @@ _HEADERS: Final = StructField(
 
 
 def schema_of(*, with_headers: bool) -> StructType:
-    """The schema; ``headers`` is the last column, if it is wanted (``includeHeaders``)."""
+    """The schema; ``headers`` is the last column, with ``includeHeaders``."""
     return StructType([*_COLUMNS, _HEADERS] if with_headers else [*_COLUMNS])
 
 
 def check_schema(said: StructType, *, with_headers: bool) -> None:
-    """Refuse another schema than the source has. Raises ``ConfigError``."""
+    """Raise ``ConfigError`` for any schema but the source's."""
     ours = schema_of(with_headers=with_headers)
     if said != ours:
         raise ConfigError(
-            f"format kip848 has a fixed schema, {ours.simpleString()}; {said.simpleString()} was "
-            "asked for. Leave .schema(...) out, and select and cast what you want."
+            f"format kip848 has a fixed schema, {ours.simpleString()}, got {said.simpleString()}; "
+            "omit .schema(...), and select and cast columns instead"
         )

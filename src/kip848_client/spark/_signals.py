@@ -1,8 +1,8 @@
-"""The end of Spark's source process: SIGTERM, without a word to the reader.
+"""Handles SIGTERM, by which Spark ends its source process.
 
 Spark does not call ``stop()`` when a query stops: its JVM terminates the process, and sends the
-signal twice, some milliseconds apart. Without a handler a member would be missed by its group only
-when its session is over.
+signal twice, some milliseconds apart. Without a handler, the group would notice that a member is
+gone only when its session expires.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["leave_when_terminated"]
 
 
 def leave_when_terminated(leave: Callable[[], None]) -> None:
-    """Have ``leave`` called when the process is terminated, once, and end the process.
+    """Call ``leave`` once when the process is terminated, then end the process.
 
-    Only in Spark's own process for sources, and only where it left the signal alone.
+    Only in Spark's own process for sources, and only if no other handler is set.
     """
     program = getattr(sys.modules.get("__main__"), "__spec__", None)
     if program is None or not program.name.endswith("python_streaming_source_runner"):

@@ -1,4 +1,4 @@
-"""The options of the sink: those of Spark's own Kafka sink by its names."""
+"""The options of the sink: those of Spark's own Kafka sink, under its names."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ __all__ = ["SinkOptions", "sink_options"]
 _OURS: Final = ("topic", "failondataloss")
 _KNOWN: Final = sorted([*PRODUCER_PROPERTIES, "bootstrap.servers", "transactional.id"])
 _TRANSACTION_TIMEOUT_MS: Final = 900_000
-"""What brokers allow by default. A batch, and after a crash its repetition, should not take longer:
-what is decided by then and not committed is lost."""
+"""The most that brokers allow by default. A batch and its repetition after a crash must not take
+longer: a transaction that times out between decision and commit is lost."""
 _SPARKS: Final = ("checkpointlocation", "path", "queryname", "includeheaders")
-"""What Spark passes on, and what its own sink takes without a meaning."""
+"""Options that Spark passes on, or that its own sink accepts and ignores."""
 _REFUSED: Final = {
-    "key.serializer": "keys are bytes or texts; make them with functions of DataFrames",
-    "value.serializer": "values are bytes or texts; make them with functions of DataFrames",
-    "interceptor.classes": "there are no interceptors in Python",
-    "partitioner.class": "the column partition says where a row goes",
-    "retries": "what is tried again is bounded by kafka.delivery.timeout.ms",
-    "group.id": "nothing is read here",
+    "key.serializer": "keys are binary or string; make them with DataFrame functions",
+    "value.serializer": "values are binary or string; make them with DataFrame functions",
+    "interceptor.classes": "Python clients have no interceptors",
+    "partitioner.class": "set the column partition instead",
+    "retries": "kafka.delivery.timeout.ms limits retries",
+    "group.id": "a sink does not read",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkOptions:
-    """The options of a query that writes, checked."""
+    """The options of a query that writes, after validation."""
 
     properties: Mapping[str, str]
     """Kafka's own, without ``kafka.``."""
     topic: str | None = None
-    """Where all rows go, whatever the column ``topic`` says."""
+    """The topic of all rows; it overrides the column ``topic``."""
     name: str | None = None
-    """``kafka.transactional.id``: rows are written exactly once. The name of the query in Kafka;
-    transactional ids of its tasks begin with it, and a group of that name keeps what was decided.
-    """
+    """``kafka.transactional.id``, with which rows are written exactly once. It names the query in
+    Kafka: the transactional ids of its tasks begin with it, and the group of this name stores
+    decisions."""
     fails_on_data_loss: bool = True
 
     def client_settings(self) -> dict[str, Any]:
@@ -68,7 +68,8 @@ class SinkOptions:
 
 
 def sink_options(said: Mapping[str, str]) -> SinkOptions:
-    """What a user said, checked. Raises ``ConfigError`` that names the option and the way out."""
+    """The options of a user, validated. Raises ``ConfigError``, which names the option and a
+    remedy."""
     options = {str(name).lower(): str(value) for name, value in said.items()}
     _check_names(options)
     properties = Properties(
@@ -81,8 +82,8 @@ def sink_options(said: Mapping[str, str]) -> SinkOptions:
         raise ConfigError("kafka.transactional.id is empty")
     if name is None and "transaction.timeout.ms" in properties:
         raise ConfigError(
-            "kafka.transaction.timeout.ms says nothing without kafka.transactional.id, by which "
-            "rows are written exactly once"
+            "kafka.transaction.timeout.ms needs kafka.transactional.id, with which rows are "
+            "written exactly once"
         )
     _check_properties(properties)
     topic = options.get("topic")
@@ -90,7 +91,7 @@ def sink_options(said: Mapping[str, str]) -> SinkOptions:
         raise ConfigError("topic is empty")
     truth = options.get("failondataloss", "true").lower()
     if truth not in ("true", "false"):
-        raise ConfigError(f"failOnDataLoss={truth!r} is neither true nor false")
+        raise ConfigError(f"failOnDataLoss must be true or false, got {truth!r}")
     found = SinkOptions(
         properties=properties, topic=topic, name=name, fails_on_data_loss=truth == "true"
     )
@@ -118,6 +119,4 @@ def _check_properties(properties: Mapping[str, str]) -> None:
         if name not in _KNOWN:
             close = difflib.get_close_matches(name, _KNOWN)
             meant = f"; did you mean kafka.{close[0]}?" if close else ""
-            raise ConfigError(
-                f"writing with format kip848 does not know option kafka.{name}{meant}"
-            )
+            raise ConfigError(f"writing with format kip848 has no option 'kafka.{name}'{meant}")

@@ -1,7 +1,7 @@
 """``Kip848DataSource``: the format ``kip848``.
 
-Spark imports this module in a new process for each ``load()``, each plan and each worker: what a
-step does not need is imported when it is needed, here and in the readers and writers.
+Spark imports this module in a new process for each ``load()``, each plan and each worker. So this
+module, the readers and the writers import everything else only when they need it.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ __all__ = ["Kip848DataSource"]
 
 
 class Kip848DataSource(DataSource):
-    """Kafka topics as tables and streams, to be read and written, with the columns and options of
-    Spark's own Kafka source and sink.
+    """Reads and writes Kafka topics as tables and streams, with the columns and options of Spark's
+    own Kafka source and sink.
 
-    Nothing is begun here: Spark makes it in several processes.
+    It does not connect: Spark makes it in several processes.
     """
 
     @classmethod
     def name(cls) -> str:
-        """What ``format(...)`` is given."""
+        """The name for ``format(...)``."""
         return "kip848"
 
     def schema(self) -> StructType:
@@ -69,8 +69,8 @@ class Kip848DataSource(DataSource):
     def streamWriter(  # noqa: N802  # Spark's name
         self, schema: StructType, overwrite: bool
     ) -> DataSourceStreamArrowWriter:
-        """For ``df.writeStream``. ``overwrite`` is output mode ``complete``, whose rows are
-        appended, as in Spark's own sink."""
+        """For ``df.writeStream``. ``overwrite`` means output mode ``complete``; its rows are
+        appended, as by Spark's own sink."""
         from kip848_client.spark._writers import StreamWriter
 
         del overwrite

@@ -1,8 +1,8 @@
 """A streaming query, as Spark calls it.
 
-Spark calls from one thread, and waits: each method asks the brokers in a loop in another thread,
-with a deadline. Nothing is begun when the reader is made, for Spark makes and pickles several: the
-first call that needs brokers connects.
+Spark calls from one thread and waits: each method asks the brokers in an event loop in another
+thread, with a deadline. The first call that needs brokers connects, not the constructor, because
+Spark makes and pickles several readers.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _log = logging.getLogger("kip848_client.spark")
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """What Spark calls. All rules are in ``Runner`` and ``Planning``."""
+    """The methods that Spark calls. The rules are in ``SourceRunner`` and ``Planning``."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._runner: SourceRunner | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Executors get the options alone."""
+        """Executors get only the options."""
         return {"_options": self._options, "_runner": None}
 
     def _run(self) -> SourceRunner:
@@ -58,31 +58,31 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  # Spark's name
-        """From now on nothing is read that comes later."""
+        """Read only the records that exist now."""
         self._run().stop_at_what_is_there()
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # Spark's name
-        """Where a query without a checkpoint begins."""
+        """The offsets at which a query without a checkpoint starts."""
         return self._run().first().to_json()
 
     def latestOffset(  # noqa: N802  # Spark's name
         self, start: dict[str, Any], limit: ReadLimit
     ) -> dict[str, Any]:
-        """The next batch; ``start`` itself when there is nothing. Whatever ``start`` covers is
-        done: Spark calls this after the batch before is in its log of commits."""
+        """The next batch; ``start`` itself if there is nothing to read. ``start`` is done: Spark
+        calls this when the batch before is in its commit log."""
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         before = Manifest.of(start)
         after = self._run().next(before, most)
         return start if after is before else after.to_json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802  # Spark's name
-        """The ends of the partitions, as they were seen last: Spark shows them in its progress."""
+        """The last known ends of the partitions, which Spark shows in its progress."""
         if self._runner is None:
             return None
         return self._runner.ends()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """The tasks of a batch: all of it is in ``end``."""
+        """The tasks of a batch, which ``end`` describes completely."""
         del start
         batch = self._run().batch(Manifest.of(end))
         ranges = [OffsetRange(tp, *span) for tp, span in sorted(batch.ranges.items())]
@@ -93,8 +93,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_partition(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Spark has the batch. The group is told in ``latestOffset``, which comes for the last
-        batch, too."""
+        """Spark has committed the batch. Offsets are committed to the group in ``latestOffset``,
+        which Spark calls after the last batch, too."""
 
     def stop(self) -> None:
         """The query is over."""

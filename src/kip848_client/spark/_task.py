@@ -1,4 +1,4 @@
-"""Which task of which batch runs in this process: Spark tells its own tasks."""
+"""The Spark task that runs in this process."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ class RunningTask:
     """One attempt of a task."""
 
     query: str
-    """Spark's id of the query, which is its checkpoint's; a batch query has one of ours."""
+    """Spark's id of the query, which is in its checkpoint; for a batch query, an id of ours."""
     run: str
-    """Of this run of the query: 12 hexadecimal digits."""
+    """The id of this run of the query: 12 hexadecimal digits."""
     partition: int
     attempt: int
 
 
 def new_run() -> str:
-    """For a batch query, which has none of Spark's."""
+    """A run id for a batch query, for which Spark has none."""
     return uuid.uuid4().hex[:12]
 
 
 def running_task(run: str | None) -> RunningTask:
-    """The one that runs here; ``run`` is a batch query's. Raises ``RuntimeError`` where none
-    does, and where Spark does not tell the query."""
+    """The task that runs in this process. ``run`` is the run id of a batch query, otherwise
+    ``None``. Raises ``RuntimeError`` outside a task, and if Spark does not provide the query's
+    id."""
     context = TaskContext.get()
     if context is None:
-        raise RuntimeError("this is no task of Spark's: rows are written in tasks")
+        raise RuntimeError("not in a Spark task: rows can only be written in tasks")
     partition, attempt = context.partitionId(), context.attemptNumber()
     if run is not None:
         return RunningTask(f"batch-{run}", run, partition, attempt)
@@ -40,7 +41,7 @@ def running_task(run: str | None) -> RunningTask:
     its_run = context.getLocalProperty("spark.jobGroup.id")
     if query is None or its_run is None:
         raise RuntimeError(
-            "Spark does not tell its task which query it belongs to (sql.streaming.queryId), "
-            "which is needed to write exactly once; leave kafka.transactional.id out"
+            "the Spark task has no query id (sql.streaming.queryId), which is needed to write "
+            "exactly once; omit kafka.transactional.id"
         )
     return RunningTask(query, uuid.UUID(its_run).hex[:12], partition, attempt)

@@ -1,6 +1,6 @@
 """Performs the commands of ``_two_phase_commit``, as the one driver of the query.
 
-Lives as long as one commit or abort of Spark's takes, in the driver.
+It lives in the driver, during one commit or abort of Spark's.
 """
 
 from __future__ import annotations
@@ -52,13 +52,14 @@ _log = logging.getLogger("kip848_client.spark")
 _ABORTED: Final = frozenset({"Empty", "PrepareAbort", "CompleteAbort", "PrepareEpochFence", "Dead"})
 _COMMITTED: Final = frozenset({"PrepareCommit", "CompleteCommit"})
 _DECIDES_WITHIN_MS: Final = 60_000
-"""What a driver leaves open of its own is only a decision."""
+"""The driver's own transaction contains only a decision."""
 
 
 def carry_out(options: SinkOptions, batch: Batch, steps: Steps, topics: Sequence[str]) -> None:
-    """Perform the steps of a commit or an abort. Raises what they raise, and what brokers and
-    connections do: then nobody knows, and Spark's next attempt finds out. The decision is kept at
-    partitions of ``topics``."""
+    """Perform the steps of a commit or an abort. ``topics`` have the partitions for the decision.
+
+    Raises what the steps raise, and errors of brokers and connections. After the latter the outcome
+    is unknown until Spark's next attempt."""
     asyncio.run(_carry_out(options, batch, steps, topics))
 
 
@@ -101,7 +102,7 @@ class _TransactionCommitter:
             await self._admin.stop()
 
     async def perform(self, command: Command) -> Any:
-        """Do it, and return the answer."""
+        """Perform a command, and return its answer."""
         match command:
             case FenceDriver():
                 await self._driver.start()
@@ -145,19 +146,19 @@ class _TransactionCommitter:
                 await self._driver.write({**superseded, **places}, self._batch.name)
         except TimeoutError:
             raise RequestTimedOut(
-                f"batch {decision.batch}: what was decided could not be written down to group "
+                f"batch {decision.batch}: the decision could not be committed to group "
                 f"{self._batch.name} within kafka.max.block.ms"
             ) from None
         except (ProducerFenced, TransactionAborted) as err:
             raise BatchRefused(
-                f"batch {decision.batch} was not written: what was decided could not be written "
-                f"down: {err}. If that says FENCED or EPOCH, another driver has taken over what is "
-                f"written with kafka.transactional.id={self._batch.name}: two queries must not "
-                "have the same one, nor the same checkpoint"
+                f"batch {decision.batch} was not written: the decision could not be committed: "
+                f"{err}. FENCED or EPOCH means that another driver has taken over "
+                f"kafka.transactional.id={self._batch.name}: two queries must not share it, nor a "
+                "checkpoint"
             ) from err
 
     async def _places(self, count: int) -> list[TopicPartition]:
-        """Brokers keep offsets of partitions that exist."""
+        """Partitions for a decision: brokers store offsets only for those that exist."""
         found: list[TopicPartition] = []
         for topic in self._topics:
             there = sorted(await self._driver.partitions_for(topic))
@@ -166,14 +167,14 @@ class _TransactionCommitter:
                 return found[:count]
         raise BatchRefused(
             f"batch {self._batch.number} was not written: it has {len(self._batch.participants)} "
-            f"tasks, more than can be written down at the {len(found)} partitions of "
-            f"{', '.join(self._topics)}; write with fewer tasks, by coalesce()"
+            f"tasks, too many for the metadata of the {len(found)} partitions of "
+            f"{', '.join(self._topics)}; use coalesce() to write with fewer tasks"
         )
 
     async def _end(
         self, participants: Collection[Participant], *, commits: bool
     ) -> dict[Participant, TransactionStatus]:
-        """Those that are refused are looked at: what became of them is what counts."""
+        """End these transactions. For those that are refused, the described state counts."""
         failed = await self._admin.end_transactions(
             [
                 TransactionToEnd(each.transactional_id, each.producer_id, each.epoch, each.is_v2)
@@ -188,7 +189,7 @@ class _TransactionCommitter:
         for each, seen in (await self._describe(refused)).items():
             if (
                 seen.status is TransactionStatus.OPEN and commits
-            ):  # it can be committed still, by the next attempt
+            ):  # the next attempt can still commit it
                 raise failed[each.transactional_id]
             if seen.status is not TransactionStatus.OPEN:
                 statuses[each] = seen.status
@@ -202,7 +203,7 @@ class _TransactionCommitter:
             names = _ours(self._batch.name, await self._admin.open_transactions())
             found = await self._admin.describe_transactions(names) if names else {}
         except Kip848Error as err:
-            _log.warning("%s: what is left open is not known: %s", self._batch.name, err)
+            _log.warning("%s: listing open transactions failed: %s", self._batch.name, err)
             return {}
         return {
             name: Seen(TransactionStatus.OPEN, each.started_ms)
@@ -220,14 +221,14 @@ class _TransactionCommitter:
             }
             failed = await self._admin.fence(still) if still else {}
         except Kip848Error as err:
-            _log.warning("%s: what is left open stays so: %s", self._batch.name, err)
+            _log.warning("%s: open transactions were not aborted: %s", self._batch.name, err)
             return
         for name, error in failed.items():
-            _log.warning("%s is not aborted before its time is over: %s", name, error)
+            _log.warning("%s was not aborted; it will time out: %s", name, error)
 
 
 class _Driver(Producer[bytes, bytes]):
-    """The one driver of a query: whoever starts later fences it."""
+    """The only driver of a query: a later one fences it."""
 
     async def write(self, offsets: dict[TopicPartition, tuple[int, str]], group: str) -> None:
         """Commit offsets of a group without members, all or nothing."""
@@ -249,8 +250,8 @@ def _seen(each: Participant, found: DescribedTransaction | None, now_ms: int) ->
 
 
 def status_of(each: Participant, found: DescribedTransaction) -> TransactionStatus:
-    """What a coordinator's words say of a transaction. Its epoch is raised by its end, where
-    transactions have version 2; another epoch, or another producer, is another transaction."""
+    """The state of a transaction, from its coordinator's description. With transactions of version
+    2, its end raises the epoch; any other epoch or producer is another transaction."""
     is_its = found.producer_id == each.producer_id
     if found.state in _COMMITTED:
         is_its = is_its and found.epoch in (each.epoch, each.epoch + 1)

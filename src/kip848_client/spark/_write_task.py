@@ -1,4 +1,4 @@
-"""Rows become records: what a task that writes does, in the executor's process."""
+"""A task that writes: from rows to records, in an executor's process."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _log = logging.getLogger("kip848_client.spark")
 
 @cache
 def writing_loop() -> LoopThread:
-    """The loop of all tasks of this process that write."""
+    """The event loop of all writing tasks in this process."""
     return LoopThread("kip848-spark-write")
 
 
 class RowSender:
-    """Sends rows by one producer, until one is refused. Lives in the loop's thread."""
+    """Sends rows with one producer, until one fails. Lives in the loop's thread."""
 
     def __init__(self, producer: Producer[Any, Any], topic: str | None) -> None:
         self._producer: Final = producer
@@ -49,26 +49,26 @@ class RowSender:
         self.topics: set[str] = set()
 
     async def send(self, batch: Any) -> None:
-        """Send the rows of an Arrow batch. Raises the error of a row, also of an earlier one."""
+        """Send the rows of an Arrow batch. Raises the error of the first row that failed."""
         send = self._producer.send
         for row in rows_of(batch, self._topic):
             if self._error is not None:
                 break
             future = await send(row.topic, row.value, row.key, row.partition, None, row.headers)
-            future.add_done_callback(self._told)
+            future.add_done_callback(self._on_done)
             self.topics.add(row.topic)
             self.rows += 1
         self._check()
 
-    def _told(self, future: asyncio.Future[Any]) -> None:
+    def _on_done(self, future: asyncio.Future[Any]) -> None:
         error = None if future.cancelled() else future.exception()
         if error is not None and self._error is None:
             self._error = error
 
     async def finish(self) -> None:
-        """Return when all rows are written. Raises the error of one that is not."""
+        """Wait until all rows are written. Raises the error of the first row that failed."""
         await self._producer.flush()
-        await asyncio.sleep(0)  # callbacks of futures come in the next turn
+        await asyncio.sleep(0)  # callbacks of futures run in the next iteration of the loop
         self._check()
 
     def _check(self) -> None:
@@ -77,8 +77,8 @@ class RowSender:
 
 
 def write_rows(sender: RowSender, batches: Iterator[Any]) -> None:
-    """Send all rows, the next batch is got while one is sent. For Spark's thread. Raises the error
-    of a row."""
+    """Send all rows, and get the next batch from Spark while one is sent. Runs in Spark's thread.
+    Raises the error of the first row that failed."""
     loop = writing_loop()
     under_way: Future[None] | None = None
     try:
@@ -97,18 +97,18 @@ def write_rows(sender: RowSender, batches: Iterator[Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a task has written in a transaction that is open."""
+    """The open transaction of a task."""
 
     participant: Participant | None
-    """``None`` where there were no rows."""
+    """``None`` if there were no rows."""
     topics: tuple[str, ...] = ()
 
 
 def write_in_transaction(
     options: SinkOptions, transactional_id: str, batches: Iterator[Any]
 ) -> Prepared:
-    """Write all rows in one transaction, and leave it open. A task that fails aborts it. Raises the
-    error of a row."""
+    """Write all rows in one transaction, and leave it open. Aborts it if a row fails, and raises
+    the error."""
     loop = writing_loop()
     first = next(batches, None)
     while first is not None and not first.num_rows:
@@ -142,15 +142,15 @@ async def _begin(producer: PreparedProducer) -> None:
 async def _abort(producer: PreparedProducer) -> None:
     try:
         await producer.abort_transaction()
-    except Kip848Error as err:  # why the task failed matters more
-        _log.warning("a transaction stays open until its time is over: %s", err)
+    except Kip848Error as err:  # the error of the task matters more
+        _log.warning("a transaction stays open until it times out: %s", err)
     with suppress(Kip848Error):
         await producer.stop(timeout_ms=0)
 
 
 def write_at_least_once(options: SinkOptions, batches: Iterator[Any]) -> int:
-    """Write all rows; how many. A task that fails may have written some, which are written again
-    when it is repeated. Raises the error of a row."""
+    """Write all rows; returns how many. A task that fails may have written some rows, and its
+    repetition writes them again. Raises the error of the first row that failed."""
     loop = writing_loop()
     sender = RowSender(loop.begin(_producer(options)).result(), options.topic)
     try:
@@ -169,7 +169,7 @@ def _key(options: SinkOptions) -> tuple[tuple[str, str], ...]:
 
 
 async def _producer(options: SinkOptions) -> Producer[Any, Any]:
-    """The producer of this process for these settings: the next task uses it, too."""
+    """The producer of this process for these settings; later tasks use it, too."""
     key = _key(options)
     found = _kept.get(key)
     if found is None:
@@ -180,8 +180,8 @@ async def _producer(options: SinkOptions) -> Producer[Any, Any]:
 
 
 async def _discard(options: SinkOptions) -> None:
-    """After a failure: what waits of this task must not go out with the next one's."""
+    """After a failure: rows of this task that still wait must not be sent by the next task."""
     found = _kept.pop(_key(options), None)
     if found is not None:
-        with suppress(Kip848Error):  # why the task failed matters more
+        with suppress(Kip848Error):  # the error of the task matters more
             await found.stop(timeout_ms=0)

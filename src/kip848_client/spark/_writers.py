@@ -1,8 +1,8 @@
 """The writers, as Spark calls them: ``write`` in executors, ``commit`` and ``abort`` in the
 driver.
 
-At least once, the rows of a task are there when it has written them. Exactly once (with
-``kafka.transactional.id``) they are there when the batch is committed: see ``_two_phase_commit``.
+At least once, the rows of a task are visible when the task has written them. Exactly once (with
+``kafka.transactional.id``) they are visible when the batch is committed: ``_two_phase_commit``.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ Messages = Sequence[WriterCommitMessage | None]
 
 @dataclass(frozen=True, slots=True)
 class Written(WriterCommitMessage):
-    """What a task has written."""
+    """The result of a task."""
 
     rows: int
     task: RunningTask | None = None
-    """Exactly once only, as the next."""
+    """Only for exactly once, like the next field."""
     prepared: Prepared | None = None
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """``df.write``. Spark pickles it for executors and for the end."""
+    """``df.write``. Spark pickles it for executors, and for the commit."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
@@ -59,14 +59,14 @@ class BatchWriter(DataSourceArrowWriter):
         _end(self._options, messages, 0, _two_phase_commit.commit)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """A task has failed, or the commit."""
+        """A task or the commit has failed."""
         _log.warning("a write has failed; %s", _what_stays(self._options, messages))
         _end(self._options, messages, 0, _two_phase_commit.abort)
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """``df.writeStream``. Spark makes one for each batch and another one for its end, and pickles
-    the first for executors."""
+    """``df.writeStream``. Spark makes one for the tasks of a batch, which it pickles for executors,
+    and another one for its commit."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
@@ -88,7 +88,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         messages: list[WriterCommitMessage | None],
         batchId: int,  # noqa: N803  # Spark's name
     ) -> None:
-        """A task has failed, or the commit."""
+        """A task or the commit has failed."""
         _log.warning("batch %d has failed; %s", batchId, _what_stays(self._options, messages))
         _end(self._options, messages, batchId, _two_phase_commit.abort)
 
@@ -108,16 +108,16 @@ def _write(options: SinkOptions, run: str | None, batches: Iterator[Any]) -> Wri
 def _end(
     options: SinkOptions, messages: Messages, number: int, how: Callable[[Batch], Steps]
 ) -> None:
-    """Carry a commit or an abort out, exactly once only. Where no task tells of itself there is
-    nothing to end: tasks that fail abort what they have begun."""
+    """Perform a commit or an abort, for exactly once. Without results of tasks there is nothing to
+    do: tasks that fail abort their own transactions."""
     from kip848_client.spark._transaction_committer import carry_out
 
-    told = [each for each in messages if isinstance(each, Written) and each.task is not None]
-    if options.name is None or not told:
+    results = [each for each in messages if isinstance(each, Written) and each.task is not None]
+    if options.name is None or not results:
         return
-    task = told[0].task
+    task = results[0].task
     assert task is not None, "just looked at"
-    prepared = [each.prepared for each in told if each.prepared is not None]
+    prepared = [each.prepared for each in results if each.prepared is not None]
     batch = Batch(
         name=options.name,
         query=task.query,
@@ -134,6 +134,6 @@ def _end(
 
 def _what_stays(options: SinkOptions, messages: Messages) -> str:
     if options.name is not None:
-        return "nothing of it stays, unless its commit was decided"
+        return "its rows are aborted, unless its commit was decided"
     rows = sum(each.rows for each in messages if isinstance(each, Written))
-    return f"{rows} rows of tasks that did not fail stay, and are written again with a repetition"
+    return f"{rows} rows of successful tasks remain, and a repetition writes them again"

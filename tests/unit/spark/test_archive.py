@@ -69,7 +69,7 @@ def test_the_command_writes_the_same_file_each_time(
 
 
 def test_what_cannot_be_written_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(ConfigError, match=r"name ends with \.zip"):
+    with pytest.raises(ConfigError, match=r"must end with \.zip"):
         write_archive(tmp_path / "a.tar")
     assert main(["pipeline", "package", str(tmp_path / "missing" / "a.zip")]) == 2
     assert "cannot be written" in capsys.readouterr().err

@@ -61,7 +61,7 @@ def test_a_socket_that_a_dead_run_left_is_taken_over(tmp_path: Path, loop: LoopT
     loop.call(server.start(), 5_000)
     assert "heard" in ask(path, {}, 5)
     other = ControlServer(path, _echo)
-    with pytest.raises(ConfigError, match="another query listens there"):
+    with pytest.raises(ConfigError, match="another query already listens there"):
         loop.call(other.start(), 5_000)
     loop.call(server.stop(), 5_000)
 

@@ -28,9 +28,9 @@ def test_a_java_that_is_new_enough_will_do(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ('java version "1.8.0_402"', "of version 1: install Java 17"),
-        ('openjdk version "11.0.22"', "of version 11: install Java 17"),
-        ("no such thing", "does not tell its version .*no such thing"),
+        ('java version "1.8.0_402"', "has version 1: install Java 17"),
+        ('openjdk version "11.0.22"', "has version 11: install Java 17"),
+        ("no such thing", "does not report its version .*no such thing"),
     ],
 )
 def test_another_one_is_told(tmp_path: Path, said: str, told: str) -> None:
@@ -39,9 +39,11 @@ def test_another_one_is_told(tmp_path: Path, said: str, told: str) -> None:
 
 
 def test_no_java_is_told() -> None:
-    with pytest.raises(ConfigError, match="Spark needs Java 17, and there is no java: install"):
+    with pytest.raises(
+        ConfigError, match="Spark needs Java 17, but there is no java on the PATH: install"
+    ):
         check_environment({"PATH": "/nowhere"})
-    with pytest.raises(ConfigError, match="JAVA_HOME is /nowhere, which has no bin/java"):
+    with pytest.raises(ConfigError, match="JAVA_HOME=/nowhere has no bin/java"):
         check_environment({"JAVA_HOME": "/nowhere"})
 
 
@@ -78,4 +80,4 @@ def test_the_command_says_so(
     monkeypatch.delenv("JAVA_HOME", raising=False)
     assert main(["pipeline", *action]) == 2
     told = capsys.readouterr().err
-    assert told.startswith("kip848 pipeline: Spark needs Java 17, and there is no java")
+    assert told.startswith("kip848 pipeline: Spark needs Java 17, but there is no java")

@@ -129,7 +129,7 @@ def test_a_group_with_members_is_left_alone(
     with caplog.at_level(logging.WARNING, "kip848_client.spark"):
         asyncio.run(beside_a_member())
     assert "UNKNOWN_MEMBER_ID" in caplog.text
-    assert "was not told how far the query is" in caplog.text
+    assert "the progress of the query was not committed" in caplog.text
     assert told(mock_broker)[A0] == 0  # the member's
 
 
@@ -140,7 +140,7 @@ def test_brokers_that_are_away_hold_nobody_up(caplog: pytest.LogCaptureFixture) 
     nowhere = {"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.group.id": "g"}
     with caplog.at_level(logging.WARNING, "kip848_client.spark"):
         GroupOffsets(spark, query, nowhere).close(0.3)
-    assert "was not told how far the query is" in caplog.text
+    assert "the progress of the query was not committed" in caplog.text
 
 
 @pytest.mark.mock_broker(topics={"a": 2})

@@ -98,4 +98,4 @@ def test_a_server_that_is_gone_is_told_in_the_log(caplog: pytest.LogCaptureFixtu
         if thread.name == "kip848-progress":
             thread.join(20)
     end()
-    assert "the progress of query 5f6e is not heard of any more: gone" in caplog.text
+    assert "the progress of query 5f6e can no longer be read: gone" in caplog.text

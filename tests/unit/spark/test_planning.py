@@ -55,12 +55,12 @@ _OTHER = Seen({_A0: (0, 10), _A1: (0, 5)}, {"a": "another-id"})
 _LOSSES = [
     (
         Seen({_A0: (12, 15), _A1: (0, 5)}, _IDS),
-        "begins at 12: older records were deleted",
+        "starts at 12: older records were deleted",
         (12, 15),
     ),
     (Seen({_A0: (0, 4), _A1: (0, 5)}, _IDS), "ends at 4 and was read up to 10", None),
     (_OTHER, "deleted and created again", (0, 10)),
-    (Seen({_A1: (0, 5)}, _IDS), "a-0 was read up to 10 and is gone", None),
+    (Seen({_A1: (0, 5)}, _IDS), "a-0 was read up to 10 and no longer exists", None),
 ]
 
 
@@ -86,7 +86,7 @@ def test_or_is_told_and_the_query_goes_on(
 def test_a_batch_of_an_earlier_run_is_looked_at_before_it_is_read() -> None:
     batch = Manifest(5, {_A0: (10, 15), _A1: (5, 5)}, {"a": "id-a"})
     Planning().check(batch, Seen({_A0: (10, 15), _A1: (9, 9)}, _IDS))
-    with pytest.raises(DataLost, match="begins at 11"):
+    with pytest.raises(DataLost, match="starts at 11"):
         Planning().check(batch, Seen({_A0: (11, 15), _A1: (9, 9)}, _IDS))
     with pytest.raises(DataLost, match="was deleted before 10 to 15 was read"):
         Planning().check(batch, Seen({_A0: (0, 15), _A1: (9, 9)}, {"a": "another-id"}))

@@ -97,7 +97,7 @@ def test_a_batch_that_the_source_did_not_hear_of_harms_nothing(
     second = {**first, "number": 2}
     with caplog.at_level(logging.INFO, "kip848_client.spark"):
         control.onQueryProgress(_progress(json.dumps(first)))
-    assert "the source was not told of a batch, and will be at the next" in caplog.text
+    assert "the source learns of a batch only at the next one" in caplog.text
     source.start()
     control.onQueryProgress(_progress(json.dumps(second)))
     control.onQueryProgress(_progress(json.dumps(first), query_id="another"))

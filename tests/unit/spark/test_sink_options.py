@@ -50,7 +50,7 @@ def test_properties_of_kafkas_producer_become_settings_of_ours() -> None:
         ({"kafka.linger": "1"}, "did you mean kafka.linger.ms"),
         ({"kafka.linger.ms": "x"}, "linger.ms='x' is not a number"),
         ({"kafka.acks": "2"}, "acks"),
-        ({"kafka.value.serializer": "x"}, "functions of DataFrames"),
+        ({"kafka.value.serializer": "x"}, "DataFrame functions"),
         ({"kafka.retries": "3"}, "kafka.delivery.timeout.ms"),
         ({"kafka.bootstrap.servers": ""}, "kafka.bootstrap.servers is missing"),
         ({"topic": " "}, "topic is empty"),
@@ -77,12 +77,12 @@ def _schema(text: str) -> StructType:
 @pytest.mark.parametrize(
     ("columns", "topic", "told"),
     [
-        ("key:string topic:string", None, "no column value among key, topic"),
+        ("key:string topic:string", None, "column value is missing, got key, topic"),
         ("value:string", None, "set the option topic, or add a column topic"),
-        ("value:long", "a", "column value is bigint, and must be string or binary"),
-        ("value:string key:long", "a", "column key is bigint"),
-        ("value:string topic:long", "a", "column topic is bigint, and must be string"),
-        ("value:string partition:long", "a", "column partition is bigint, and must be int"),
+        ("value:long", "a", "column value must be string or binary, got bigint"),
+        ("value:string key:long", "a", "column key must be string or binary, got bigint"),
+        ("value:string topic:long", "a", "column topic must be string, got bigint"),
+        ("value:string partition:long", "a", "column partition must be int, got bigint"),
         ("value:string headers:string", "a", "must be array<struct<key:string,value:binary>>"),
     ],
 )
@@ -121,8 +121,8 @@ def test_rows_of_an_arrow_batch() -> None:
 @pytest.mark.parametrize(
     ("column", "told"),
     [
-        ({"topic": pa.array([None], pa.string())}, "a row has no topic"),
-        ({"topic": ["t"], "partition": pa.array([-1], pa.int32())}, "names partition -1"),
+        ({"topic": pa.array([None], pa.string())}, "column topic of a row is null"),
+        ({"topic": ["t"], "partition": pa.array([-1], pa.int32())}, "has partition -1"),
         ({"topic": ["t"], "headers": pa.array([[None]], _HEADERS)}, "a header of a row has no key"),
     ],
 )

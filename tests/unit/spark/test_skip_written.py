@@ -42,5 +42,5 @@ def test_what_holds_no_ranges_is_refused(said: str) -> None:
 
 def test_it_is_for_members() -> None:
     said = {"kafka.bootstrap.servers": "b:1", "subscribe": "a", "written": _SAID}
-    with pytest.raises(ConfigError, match="option written is for ownership=shared"):
+    with pytest.raises(ConfigError, match="option written needs ownership=shared"):
         source_options(said, is_stream=True)

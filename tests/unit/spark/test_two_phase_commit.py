@@ -278,7 +278,7 @@ def test_what_was_decided_and_partly_committed_is_lost_loudly_when_the_rest_time
     assert TransactionStatus.OPEN not in world.statuses.values()
     tolerant = Batch(NAME, "the query", 0, "f" * 12, (), fails_on_data_loss=False)
     play(world, commit(tolerant))
-    assert "going on" in world.told[-1]
+    assert "continuing" in world.told[-1]
 
 
 def test_what_was_decided_and_wholly_timed_out_is_decided_anew() -> None:
@@ -288,7 +288,7 @@ def test_what_was_decided_and_wholly_timed_out_is_decided_anew() -> None:
     world.times_out(batch.participants[0].transactional_id)
     play(world, commit(world.write([0, 1, 0, 1])))
     assert world.visible() == Counter(range(ROWS))
-    assert "written anew" in world.told[0]
+    assert "written again" in world.told[0]
 
 
 def test_what_kafka_has_forgotten_is_told() -> None:
@@ -296,7 +296,7 @@ def test_what_kafka_has_forgotten_is_told() -> None:
     batch = world.write([0] * ROWS)
     play(world, commit(batch))
     world.statuses[batch.participants[0].transactional_id] = TransactionStatus.UNKNOWN
-    with pytest.raises(BatchLost, match="nobody knows whether 4 rows"):
+    with pytest.raises(BatchLost, match="it is unknown whether 4 rows"):
         play(world, commit(world.write([0] * ROWS)))
 
 

@@ -1,9 +1,9 @@
-"""What is decided of a batch, as it is kept: in the committed offsets of a group.
+"""How a decision about a batch is stored: in the committed offsets of a group. Pure.
 
-The group has the name of the query's ``kafka.transactional.id``. The offset is the number of the
-batch, the text beside it names the tasks whose transactions are its rows. A text has a limit
-(``offset.metadata.max.bytes``, 4096 by default), so that a decision may have several, each at a
-partition of its own that exists; they are written in one transaction. Pure.
+The group's name is the query's ``kafka.transactional.id``. The offset is the number of the batch,
+its metadata names the tasks whose transactions make up the batch. Metadata is limited
+(``offset.metadata.max.bytes``, 4096 by default), so a decision may need several partitions, which
+must exist; they are written in one transaction.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ class Participant:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """These transactions are the rows of a batch."""
+    """These transactions make up a batch."""
 
     query: str
-    """Spark's id of the query: it is the checkpoint's."""
+    """Spark's id of the query, which is in its checkpoint."""
     batch: int
     run: str
-    """Of the run of the query that decided."""
+    """The run of the query that decided."""
     participants: tuple[Participant, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a group keeps."""
+    """The decisions that a group stores."""
 
     decisions: tuple[Decision, ...]
     places: frozenset[TopicPartition]
-    """All places that have a text, also one that is superseded."""
+    """All partitions with metadata, including replaced decisions."""
 
 
 def is_of(name: str, run: str | None, transactional_id: str) -> bool:
-    """Whether this is the transactional id of a task of the query of that name, in this run, or in
-    any. A name may begin with another one, and ids of others may look like both."""
+    """Whether this is the transactional id of a task of the query with this name, in this run or,
+    if it is ``None``, in any. One name may be a prefix of another."""
     which = _RUN if run is None else re.escape(run)
     return re.fullmatch(rf"{re.escape(name)}-{which}-\d+-\d+", transactional_id) is not None
 
 
 def texts_of(name: str, decision: Decision) -> list[str]:
-    """The texts that say a decision."""
+    """The metadata texts for a decision, one per partition."""
     prefix = f"{name}-{decision.run}-"
     tasks = [
         [
@@ -92,8 +92,8 @@ def texts_of(name: str, decision: Decision) -> list[str]:
 
 
 def kept_in(name: str, texts: Mapping[TopicPartition, str]) -> Kept:
-    """What the texts of a group say. One that is no part of a decision counts for nothing, and so
-    do parts of a decision of which others were superseded."""
+    """Read the metadata texts of a group. Ignored are texts that are not part of a decision, and
+    decisions of which some parts were replaced."""
     parts: dict[tuple[str, int, str], dict[int, list[Participant]]] = {}
     counts: dict[tuple[str, int, str], int] = {}
     for text in texts.values():

@@ -1,8 +1,8 @@
-"""``Manifest``: what Spark's checkpoint holds of a micro-batch.
+"""``Manifest``: a micro-batch as Spark's checkpoint holds it.
 
-It has the start of each range, and not its end alone: a partition may leave this query and come
-back with offsets that another member of the group has committed. So a batch that is repeated after
-a crash reads what it read, whatever became of its partitions.
+It has the start and the end of each range: a partition may leave this query and come back with
+offsets that another member of the group has committed. So a batch that is repeated after a crash
+reads the same records as before.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ Ownership: TypeAlias = Literal["exclusive", "shared"]
 class Manifest:
     """The ranges of one micro-batch, and the ids of their topics.
 
-    Without a membership there is a range for each partition of the query, empty where the batch
-    takes nothing of it: its end is where the partition goes on. A member's has those of the batch
-    alone: where its partitions go on is what the group has committed.
+    With ``ownership=exclusive`` there is one range per partition of the query, empty if the batch
+    reads nothing from it: its end is the partition's position. With ``ownership=shared`` there are
+    only the ranges of the batch: the positions are the group's committed offsets.
     """
 
     number: int
-    """Which batch of the query; 0 is where it begins, before any."""
+    """The number of the batch; 0 is the start of the query, before any batch."""
     ranges: Mapping[TopicPartition, tuple[int, int]] = field(
         default_factory=dict[TopicPartition, tuple[int, int]]
     )
-    """From and to, by partition."""
+    """First offset, and the offset after the last one, by partition."""
     topic_ids: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Who the topics were: one that was created again is another topic with the same name."""
+    """The ids of the topics, by name: a topic that is created again has another id."""
     ownership: Ownership | None = None
     """The ownership of the query that wrote it; ``None`` for older versions, which did not record
     it."""
 
     def to_json(self) -> dict[str, Any]:
-        """As Spark is given it. Spark compares texts, so that everything is sorted."""
+        """The JSON for Spark. It is sorted, because Spark compares it as text."""
         ranges: dict[str, dict[str, list[int]]] = {}
         for (topic, partition), span in sorted(self.ranges.items()):
             ranges.setdefault(topic, {})[str(partition)] = list(span)
@@ -56,7 +56,7 @@ class Manifest:
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Manifest:
-        """What Spark gives back. Raises ``ConfigError`` for what no manifest of ours can be, such
+        """Read what Spark returns. Raises ``ConfigError`` for anything but a manifest of ours, such
         as the checkpoint of another source."""
         try:
             ranges = {
@@ -75,12 +75,12 @@ class Manifest:
 
     @property
     def size(self) -> int:
-        """How many offsets."""
+        """The number of offsets in all ranges."""
         return sum(end - start for start, end in self.ranges.values())
 
     @property
     def ends(self) -> dict[TopicPartition, int]:
-        """Where each partition goes on after this batch."""
+        """The position after this batch, by partition."""
         return {tp: end for tp, (_, end) in self.ranges.items()}
 
 
@@ -99,7 +99,7 @@ def _span(said: Any) -> tuple[int, int]:
     start, end = cast("list[Any]", said)
     span = _offset(start), _offset(end)
     if span[1] < span[0]:
-        raise ValueError(f"{said} ends before it begins")
+        raise ValueError(f"{said} ends before it starts")
     return span
 
 

@@ -1,6 +1,6 @@
 """Reads and checks Spark's ``startingOffsets``, ``endingOffsets`` and their relatives.
 
-Pure: text in, values out. What brokers have to be asked for is said as what to ask.
+Pure: text in, values out. ``Cluster.places`` turns them into offsets.
 """
 
 from __future__ import annotations
@@ -16,42 +16,42 @@ from kip848_client.errors import ConfigError
 __all__ = ["BEGIN", "END", "OffsetRangeLimit", "partitions_of", "range_limit_from"]
 
 BEGIN: Final = -2
-"""Kafka's (and Spark's) number for the first offset there is."""
+"""Kafka's (and Spark's) number for the first offset of a partition."""
 END: Final = -1
 """Kafka's (and Spark's) number for the end of a partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetRangeLimit:
-    """A place in each partition: one of these is said."""
+    """A position in each partition: exactly one of the first four fields is set."""
 
     everywhere: int | None = None
     """``BEGIN`` or ``END``."""
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
-    """By partition; ``BEGIN`` and ``END``, too."""
+    """By partition; a value may be ``BEGIN`` or ``END``."""
     time_ms: int | None = None
-    """The first record that is so late, of every partition."""
+    """The first record with this timestamp or a later one, in every partition."""
     times: Mapping[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
-    """The same by partition."""
+    """The same with one timestamp per partition."""
     later_is_end: bool = True
-    """Whether a partition without a record so late is taken at its end; else it is an error."""
+    """Whether a partition without such a record is used from its end; otherwise it is an error."""
     option: str = ""
-    """Which option said so, for errors."""
+    """The name of the option, for errors."""
 
 
 def range_limit_from(
     options: Mapping[str, str], prefix: str, default: str, allowed: int
 ) -> OffsetRangeLimit:
-    """What the options ``{prefix}Timestamp``, ``{prefix}OffsetsByTimestamp`` and
-    ``{prefix}Offsets`` say (the first of them counts, as in Spark), keys in lower case.
+    """Read the options ``{prefix}Timestamp``, ``{prefix}OffsetsByTimestamp`` and
+    ``{prefix}Offsets``; the first that is set counts, as in Spark. Keys are in lower case.
 
-    ``allowed`` is the place that may be named by its word: ``BEGIN`` with ``earliest`` is not
-    where a query can end. Raises ``ConfigError``.
+    ``allowed`` is ``BEGIN`` if ``earliest`` is a valid position, otherwise ``END``: a query cannot
+    end at the beginning. Raises ``ConfigError``.
     """
     strategy = options.get("startingoffsetsbytimestampstrategy", "error").lower()
     if strategy not in ("error", "latest"):
         raise ConfigError(
-            f"startingOffsetsByTimestampStrategy={strategy!r} is neither 'error' nor 'latest'"
+            f"startingOffsetsByTimestampStrategy must be 'error' or 'latest', got {strategy!r}"
         )
     later_is_end = prefix == "ending" or strategy == "latest"
     option = f"{prefix}Timestamp"
@@ -76,8 +76,8 @@ def range_limit_from(
 
     def offset(name: str, value: Any) -> int:
         if type(value) is not int or value < lowest:
-            begin = " nor -2 (the begin)" if lowest == BEGIN else ""
-            raise ConfigError(f"{name}: {value!r} is neither an offset nor -1 (the end){begin}")
+            begin = " or -2 (the beginning)" if lowest == BEGIN else ""
+            raise ConfigError(f"{name}: expected an offset, -1 (the end){begin}, got {value!r}")
         return value
 
     return OffsetRangeLimit(offsets=_by_partition(option, said, offset), option=option)
@@ -111,10 +111,10 @@ def _by_partition(
     found: dict[TopicPartition, int] = {}
     for topic, values in _objects(option, said, '{"topic": {"0": 23}}').items():
         if not isinstance(values, dict):
-            raise ConfigError(f"{option}: what is said of {topic!r} is not an object by partition")
+            raise ConfigError(f"{option}: the value of {topic!r} is not an object by partition")
         for partition, value in values.items():
             if not (partition.isascii() and partition.isdecimal()):
-                raise ConfigError(f"{option}: {partition!r} of {topic!r} is not a partition")
+                raise ConfigError(f"{option}: {partition!r} of {topic!r} is not a partition number")
             found[TopicPartition(topic, int(partition))] = checked(option, value)
     if not found:
         raise ConfigError(f"{option} names no partition")

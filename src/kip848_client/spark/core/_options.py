@@ -1,7 +1,6 @@
-"""The options of the source: those of Spark's own Kafka source by its names, and a few of ours.
+"""The options of the source: those of Spark's own Kafka source, under its names, and a few of ours.
 
-Pure but for the settings of the client, which are made where they are used: what travels to
-executors is text.
+Executors get the options as text, and make the settings of their client from them. Pure.
 """
 
 from __future__ import annotations
@@ -67,12 +66,12 @@ _SPOKEN: Final = {
     "kafkaconsumer.polltimeoutms": "kafkaConsumer.pollTimeoutMs",
 }
 _REFUSED: Final = {
-    "auto.offset.reset": "where to begin is said by startingOffsets",
-    "enable.auto.commit": "offsets are committed when Spark has a batch",
-    "key.deserializer": "keys are bytes; decode them with functions of DataFrames",
-    "value.deserializer": "values are bytes; decode them with functions of DataFrames",
-    "interceptor.classes": "there are no interceptors in Python",
-    "group.protocol": "the membership is KIP-848's (ownership=shared) or none at all",
+    "auto.offset.reset": "use startingOffsets",
+    "enable.auto.commit": "offsets are committed when Spark has committed a batch",
+    "key.deserializer": "keys are bytes; decode them with DataFrame functions",
+    "value.deserializer": "values are bytes; decode them with DataFrame functions",
+    "interceptor.classes": "Python clients have no interceptors",
+    "group.protocol": "ownership=shared uses KIP-848, ownership=exclusive does not join a group",
 }
 _DURATION: Final = re.compile(r"(\d+)\s*(ms|s|m|min|h|d)?")
 _UNITS: Final = {
@@ -88,7 +87,7 @@ _UNITS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """The options of a query, checked."""
+    """The options of a query, after validation."""
 
     properties: Mapping[str, str]
     """Kafka's own, without ``kafka.``."""
@@ -97,19 +96,19 @@ class SourceOptions:
     assigned: tuple[TopicPartition, ...] = ()
     group_id: str | None = None
     ownership: Ownership = "exclusive"
-    """``shared``: a member of the group; ``exclusive``: all partitions are this query's."""
-    says_ownership: bool = False
+    """``shared``: the query is a member of the group; ``exclusive``: it reads all partitions."""
+    sets_ownership: bool = False
     """Whether the user set it."""
     starting: OffsetRangeLimit
     ending: OffsetRangeLimit
     fails_on_data_loss: bool = True
     with_headers: bool = False
     poll_timeout_ms: int = 120_000
-    """For how long a task may get nothing before it fails."""
+    """How long a task may wait for records before it fails."""
     limit: int | None = None
     """``maxOffsetsPerTrigger``."""
     at_least: int | None = None
-    """``minOffsetsPerTrigger``: less is waited for, but not longer than ``delay_ms``."""
+    """``minOffsetsPerTrigger``: the query waits for that many, but not longer than ``delay_ms``."""
     delay_ms: int = 900_000
     """``maxTriggerDelay``."""
     tasks: int | None = None
@@ -117,7 +116,7 @@ class SourceOptions:
     """``maxRecordsPerPartition``."""
     control: str | None = None
     written: WrittenRanges = field(default_factory=WrittenRanges)
-    """What the output of a member has already, whatever the group was told."""
+    """What the output of a member already has, even if the group has older offsets."""
 
     @property
     def is_shared(self) -> bool:
@@ -125,14 +124,15 @@ class SourceOptions:
         return self.ownership == "shared"
 
     def client_settings(self) -> dict[str, Any]:
-        """The settings of a ``Consumer``, but for group and topics. Raises ``ConfigError``."""
+        """The settings of a ``Consumer``, without group and topics. Raises ``ConfigError``."""
         settings = consumer_settings(self.properties)
         settings["bootstrap_servers"] = self.properties["bootstrap.servers"]
         return settings
 
 
 def source_options(said: Mapping[str, str], *, is_stream: bool) -> SourceOptions:
-    """What a user said, checked. Raises ``ConfigError`` that names the option and the way out."""
+    """The options of a user, validated. Raises ``ConfigError``, which names the option and a
+    remedy."""
     options = {str(name).lower(): str(value) for name, value in said.items()}
     _check_names(options)
     properties = Properties(
@@ -147,13 +147,13 @@ def source_options(said: Mapping[str, str], *, is_stream: bool) -> SourceOptions
     ownership = _ownership(options, group_id, is_stream=is_stream)
     starting = range_limit_from(options, "starting", "latest" if is_stream else "earliest", BEGIN)
     if not is_stream and starting.everywhere == END:
-        raise ConfigError("startingOffsets=latest: a batch query would never read anything")
+        raise ConfigError("startingOffsets=latest: a batch query would read nothing")
     found = SourceOptions(
         properties=properties,
         **_what(options),
         group_id=group_id,
         ownership=ownership,
-        says_ownership="ownership" in options,
+        sets_ownership="ownership" in options,
         starting=starting,
         ending=range_limit_from(options, "ending", "latest", END),
         fails_on_data_loss=_truth(options, "failondataloss", default=True),
@@ -172,10 +172,12 @@ def source_options(said: Mapping[str, str], *, is_stream: bool) -> SourceOptions
             f"minOffsetsPerTrigger={found.at_least} is more than maxOffsetsPerTrigger={found.limit}"
         )
     if found.written.ranges and not found.is_shared:
-        raise ConfigError("option written is for ownership=shared: else the checkpoint says it all")
+        raise ConfigError(
+            "option written needs ownership=shared; otherwise the checkpoint has all positions"
+        )
     if found.is_shared and found.assigned:
         raise ConfigError(
-            "ownership=shared with assign: a member is given its partitions by the group; use "
+            "ownership=shared cannot be used with assign: the group assigns the partitions; use "
             "subscribe, or ownership=exclusive"
         )
     found.client_settings()
@@ -193,7 +195,7 @@ def _check_names(options: Mapping[str, str]) -> None:
         meant = f"; did you mean {_spoken(close[0])}?" if close else ""
         raise ConfigError(f"format kip848 has no option {name!r}{meant}")
     if "groupidprefix" in options:
-        raise ConfigError("groupIdPrefix: no group is made up here; name one by kafka.group.id")
+        raise ConfigError("groupIdPrefix is not supported; name a group with kafka.group.id")
 
 
 def _check_properties(properties: Mapping[str, str]) -> None:
@@ -205,16 +207,16 @@ def _check_properties(properties: Mapping[str, str]) -> None:
         if name not in CONSUMER_PROPERTIES and name not in ("bootstrap.servers", "group.id"):
             close = difflib.get_close_matches(name, CONSUMER_PROPERTIES)
             meant = f"; did you mean kafka.{close[0]}?" if close else ""
-            raise ConfigError(f"format kip848 does not know option kafka.{name}{meant}")
+            raise ConfigError(f"format kip848 has no option 'kafka.{name}'{meant}")
 
 
 def _what(options: Mapping[str, str]) -> dict[str, Any]:
-    """Which partitions: exactly one of three options says so."""
+    """The topics or partitions to read, from exactly one of three options."""
     ways = [name for name in ("assign", "subscribe", "subscribepattern") if name in options]
     if len(ways) != 1:
         raise ConfigError(
-            "exactly one of the options subscribe, subscribePattern and assign says what to read; "
-            f"there is {' and '.join(map(_spoken, ways)) or 'none of them'}"
+            "set exactly one of the options subscribe, subscribePattern and assign; got "
+            f"{' and '.join(map(_spoken, ways)) or 'none of them'}"
         )
     said = options[ways[0]].strip()
     if ways[0] == "assign":
@@ -238,11 +240,11 @@ def _ownership(options: Mapping[str, str], group_id: str | None, *, is_stream: b
     if said == "exclusive":
         return "exclusive"
     if said != "shared":
-        raise ConfigError(f"ownership={said!r} is neither 'shared' nor 'exclusive'")
+        raise ConfigError(f"ownership must be 'shared' or 'exclusive', got {said!r}")
     if group_id is None:
         raise ConfigError("ownership=shared needs a group: set kafka.group.id")
     if not is_stream:
-        raise ConfigError("ownership=shared is for streams: a batch query is no member")
+        raise ConfigError("ownership=shared is for streams: a batch query does not join a group")
     return "shared"
 
 
@@ -253,7 +255,7 @@ def _spoken(name: str) -> str:
 def _truth(options: Mapping[str, str], name: str, *, default: bool) -> bool:
     said = options.get(name, str(default)).lower()
     if said not in ("true", "false"):
-        raise ConfigError(f"{_spoken(name)}={said!r} is neither true nor false")
+        raise ConfigError(f"{_spoken(name)} must be true or false, got {said!r}")
     return said == "true"
 
 
@@ -262,7 +264,7 @@ def _count(options: Mapping[str, str], name: str) -> int | None:
     if said is None:
         return None
     if not (said.isascii() and said.isdecimal() and int(said) > 0):
-        raise ConfigError(f"{_spoken(name)}={said!r} is not a whole number above 0")
+        raise ConfigError(f"{_spoken(name)} must be a positive integer, got {said!r}")
     return int(said)
 
 

@@ -28,13 +28,13 @@ def check_ownership(kept: Manifest, options: SourceOptions) -> None:
     this package did and the options do not set ``ownership``."""
     mine = options.ownership
     if kept.ownership is not None and kept.ownership != mine:
-        default = "" if options.says_ownership else ", the default"
+        default = "" if options.sets_ownership else ", the default"
         raise ConfigError(
             f"the checkpoint was written with ownership={kept.ownership}, and this query runs with "
             f"ownership={mine}{default}, so it would not resume where the last run stopped. Set "
             f"ownership={kept.ownership} to continue; {_NEW}"
         )
-    if kept.ownership is None and options.group_id is not None and not options.says_ownership:
+    if kept.ownership is None and options.group_id is not None and not options.sets_ownership:
         raise ConfigError(
             "the checkpoint was written by an older version, in which ownership=shared was the "
             "default for a stream with kafka.group.id. Now the default is ownership=exclusive. "

@@ -1,4 +1,4 @@
-"""Ranges of offsets: how much a micro-batch takes of each partition, and which task reads it.
+"""Ranges of offsets: what a micro-batch reads from each partition, and in which task.
 
 Pure: numbers in, numbers out.
 """
@@ -13,11 +13,11 @@ from kip848_client.core.types import TopicPartition
 __all__ = ["OffsetRange", "limited", "packed"]
 
 _SMALLEST_PIECE: Final = 0.1
-"""Of a task's share: less than this of a range is not read by a task of its own."""
+"""A fraction of a task's share: a smaller piece of a range does not get a task of its own."""
 
 
 class OffsetRange(NamedTuple):
-    """The offsets of one partition from ``start`` up to, but not with, ``end``."""
+    """The offsets of one partition from ``start`` to ``end``, which is excluded."""
 
     tp: TopicPartition
     start: int
@@ -25,18 +25,18 @@ class OffsetRange(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many offsets. Records may be fewer: compaction and transactions leave gaps."""
+        """The number of offsets. Records may be fewer: compaction and transactions leave gaps."""
         return self.end - self.start
 
 
 def limited(
     available: Mapping[TopicPartition, tuple[int, int]], limit: int | None
 ) -> tuple[OffsetRange, ...]:
-    """What to take of what is available (from, to), sorted by partition: all of it, or ``limit``
-    offsets, of each partition in proportion to what it has, as Spark's own Kafka source does.
+    """The ranges to read of those available (from, to), sorted by partition: all, or ``limit``
+    offsets, taken from the partitions in proportion to their size, as Spark's own source does.
 
-    What rounding leaves goes to the partitions that have most left, so that ``limit`` offsets are
-    taken whenever there are so many.
+    The remainder after rounding goes to the partitions that have the most left, so that exactly
+    ``limit`` offsets are taken if that many are available.
     """
     wanted = {
         tp: OffsetRange(tp, start, end)
@@ -62,9 +62,9 @@ def packed(
 ) -> tuple[tuple[OffsetRange, ...], ...]:
     """The ranges by task: at most ``tasks`` of them, each with about the same number of offsets.
 
-    A range is split where it does not fit: offsets are explicit, so that two tasks can read one
-    partition. With ``longest`` there are as many tasks as it takes for none to have more offsets.
-    No task has two ranges of one partition.
+    A range that does not fit is split: offsets are explicit, so two tasks can read one partition.
+    With ``longest`` there are enough tasks for none to have more offsets than that. No task has two
+    ranges of one partition.
     """
     whole = [each for each in ranges if each.size > 0]
     total = sum(each.size for each in whole)
@@ -79,14 +79,14 @@ def packed(
     for tp, start, end in whole:
         at = start
         while at < end:
-            # Where this task should end. What one has too much or too little is the next one's:
-            # else the last would have it all.
-            room = -(-total * len(found) // tasks) - done
-            if room <= smallest and len(found) < tasks:
+            # The offsets left until this task is full. Rounding errors are passed on to the next
+            # task: otherwise the last task would get them all.
+            left = -(-total * len(found) // tasks) - done
+            if left <= smallest and len(found) < tasks:
                 found.append([])
                 continue
             is_last = len(found) == tasks
-            upto = end if is_last or end - at - room <= smallest else at + room
+            upto = end if is_last or end - at - left <= smallest else at + left
             found[-1].append(OffsetRange(tp, at, upto))
             done += upto - at
             at = upto

@@ -1,7 +1,7 @@
 """What the next micro-batch reads: the rules of a query that is a member of a group.
 
-Pure. The partitions come and go; where they go on is what the group has committed, for another
-member may have worked on them. While a batch is in Spark's hands its partitions are kept.
+Pure. Partitions are assigned and revoked. They resume at the group's committed offsets, because
+another member may have read them. While Spark processes a batch, its partitions are kept.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ __all__ = ["Sharing"]
 
 @dataclass(slots=True)
 class Sharing:
-    """The partitions of a member, and the batch that Spark has in hand."""
+    """The partitions of a member, and the batch that Spark is processing."""
 
     planning: Planning
     owned: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
-    """Where each of our partitions goes on: after everything that was planned."""
+    """The next offset to plan, by partition that we own."""
     leaving: set[TopicPartition] = field(default_factory=set[TopicPartition])
-    """What is asked back: nothing more is planned of it."""
+    """Partitions that are being revoked: nothing more is planned for them."""
     in_hand: Manifest | None = None
-    """The batch that Spark works on."""
+    """The batch that Spark is processing."""
     to_commit: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
-    """What Spark has and the group was not told yet."""
+    """Offsets that Spark has committed and the group has not."""
 
     # -- the group -----------------------------------------------------------------------------
 
     def assigned(self, positions: Mapping[TopicPartition, int]) -> None:
-        """New partitions, with where they go on."""
+        """New partitions, with their positions."""
         for tp, position in positions.items():
             self.owned[tp] = position
             self.leaving.discard(tp)
 
     def asked_back(self, partitions: Collection[TopicPartition]) -> None:
-        """These will be given up once ``is_free`` says so."""
+        """These are being revoked; they can go when ``is_free`` is true."""
         self.leaving.update(tp for tp in partitions if tp in self.owned)
 
     def is_free(self, partitions: Collection[TopicPartition]) -> bool:
-        """Whether no batch is in hand that has any of them."""
+        """Whether Spark is not processing a batch with any of them."""
         return self.in_hand is None or self.in_hand.ranges.keys().isdisjoint(partitions)
 
     def gone(self, partitions: Collection[TopicPartition]) -> None:
-        """These are not ours any more: nothing of them is committed from now on."""
+        """These are no longer ours: their offsets are no longer committed."""
         for tp in partitions:
             self.owned.pop(tp, None)
             self.to_commit.pop(tp, None)
@@ -56,12 +56,12 @@ class Sharing:
     # -- Spark ---------------------------------------------------------------------------------
 
     def done(self, batch: Manifest) -> None:
-        """Spark has this batch: what is still ours of it is to be committed.
+        """Spark has committed this batch: commit the part that is still ours.
 
-        A batch that is not in hand says nothing: it may be an earlier run's, of which a part was
-        left to other members when it was repeated. A partition that was lost and given again while
-        its batch ran goes on after the batch, unless the group is elsewhere by now: what others
-        have committed beyond it counts, and so does an offset that somebody has set.
+        A batch other than the current one is ignored: it may be an earlier run's, of which other
+        members got a part when it was repeated. A partition that was lost and assigned again while
+        its batch ran resumes after the batch, unless the group's offset is outside the batch by
+        now: then another member has committed, or an administrator has reset the offset.
         """
         mine = self.in_hand
         if mine is None or batch.number < mine.number:
@@ -73,13 +73,13 @@ class Sharing:
                 self.owned[tp] = self.to_commit[tp] = end
 
     def committed(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """The group has these."""
+        """These offsets were committed to the group."""
         for tp, offset in offsets.items():
             if self.to_commit.get(tp) == offset:
                 del self.to_commit[tp]
 
     def next(self, start: Manifest, seen: Seen, limit: int | None, now_ms: int) -> Manifest:
-        """The batch after ``start``, of our partitions; ``start`` itself for none. Raises
+        """The batch after ``start``, from our partitions; ``start`` itself if there is none. Raises
         ``DataLost``."""
         ours = {
             tp: (at, at)
@@ -102,13 +102,14 @@ class Sharing:
         self,
         batch: Manifest,
         topic_ids: Mapping[str, str],
-        told: Collection[TopicPartition] = (),
+        committed: Collection[TopicPartition] = (),
     ) -> Manifest:
-        """What is to be read of a batch that an earlier run has planned and not ended: the part
-        that is ours still (again) and that nobody has committed meanwhile.
+        """The part to read of a batch that an earlier run planned and did not finish: what we still
+        own, and no member has committed since.
 
-        The rest is another member's, who reads it from where the group is; but for what the earlier
-        run has ``told`` the group itself: Spark's log has lost (or never kept) that it was done.
+        Another member reads the rest from the group's offsets. ``committed`` are partitions whose
+        offsets the earlier run itself has committed: they are read again, because Spark's commit
+        log has lost, or never had, that the batch was done.
         """
         spans: dict[TopicPartition, tuple[int, int]] = {}
         for tp, (start, end) in batch.ranges.items():
@@ -116,7 +117,7 @@ class Sharing:
             was = batch.topic_ids.get(tp.topic)
             if was != topic_ids.get(tp.topic, was):
                 continue
-            if tp in told:
+            if tp in committed:
                 spans[tp] = (start, end)
             elif position is not None and tp not in self.leaving and start <= position < end:
                 spans[tp] = (position, end)

@@ -1,8 +1,8 @@
-"""What an output has already: the option ``written``.
+"""The option ``written``: what the output already has, and the source skips. Pure.
 
-A process may die after Spark has a batch and before the group was told. The group then gives the
-partitions back where the batch began. A sink that notes what it has written gives the ranges to the
-source, which goes on after them. Pure.
+A process may die after Spark has committed a batch and before its offsets are committed to the
+group. The group then assigns the partitions at the start of the batch. A sink that records what it
+has written passes the ranges to the source, which continues after them.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class WrittenRanges:
     )
     topic_ids: Mapping[str, str] = field(default_factory=dict[str, str])
     query_id: str = ""
-    """Whose output it is: the text that goes with offsets that are committed."""
+    """The id of the query that wrote the output, which is committed with the offsets."""
 
     def after(
         self, positions: Mapping[TopicPartition, int], topic_ids: Mapping[str, str]
     ) -> dict[TopicPartition, int]:
-        """Of positions of the group those that are within what is written, with where to go on
-        instead. A topic that was created again is another one."""
+        """The positions of the group that are inside the written ranges, each with the position
+        after them. A topic with another id was created again, and has nothing written."""
         found: dict[TopicPartition, int] = {}
         for tp, position in sorted(positions.items()):
             if self.topic_ids.get(tp.topic) != topic_ids.get(tp.topic):
@@ -48,8 +48,8 @@ class WrittenRanges:
 
 
 def written_from(said: str | None) -> WrittenRanges:
-    """The option's text: ``{"topics": {"a": ID}, "ranges": {"a": {"0": [[0, 10]]}}, "query":
-    ID}``. Raises ``ConfigError``."""
+    """Read the option: ``{"topics": {"a": ID}, "ranges": {"a": {"0": [[0, 10]]}}, "query": ID}``.
+    Raises ``ConfigError``."""
     if said is None:
         return WrittenRanges()
     try:
@@ -64,4 +64,4 @@ def written_from(said: str | None) -> WrittenRanges:
         topics = {str(name): str(each) for name, each in found["topics"].items()}
         return WrittenRanges(ranges, topics, str(found.get("query", "")))
     except (ValueError, KeyError, TypeError, AttributeError) as err:
-        raise ConfigError(f"option written={said[:200]!r} holds no ranges: {err!r}") from err
+        raise ConfigError(f"option written={said[:200]!r} is invalid: {err!r}") from err

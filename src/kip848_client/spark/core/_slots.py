@@ -1,4 +1,4 @@
-"""The tasks of a batch: who reads which ranges. Pure."""
+"""The tasks of a batch, and the ranges of each. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 __all__ = ["TaskRanges", "divided", "tasks_of"]
 
 _SMALLEST_TASK: Final = 1_000
-"""Offsets: a task for fewer costs more than it saves."""
+"""The least number of offsets for which a task is worth its cost."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRanges:
-    """What one task reads, and how."""
+    """The ranges and options of one task."""
 
     ranges: tuple[OffsetRange, ...]
     options: SourceOptions
@@ -32,9 +32,9 @@ def divided(ranges: Sequence[OffsetRange], options: SourceOptions, cores: int) -
 
 
 def tasks_of(options: SourceOptions, ranges: Sequence[OffsetRange], cores: int) -> int:
-    """The option ``tasks``, else as many as there are cores: the source cannot ask Spark for its
-    slots. A task costs some 40 ms, so that more tasks than slots only cost time, and so does
-    a second one for a batch that has next to nothing."""
+    """The number of tasks: the option ``tasks``, otherwise the number of cores, because the source
+    cannot ask Spark for its slots. A task costs about 40 ms, so more tasks than slots only cost
+    time, and so does a second task for a small batch."""
     if options.tasks:
         return options.tasks
     total = sum(each.size for each in ranges)

@@ -1,24 +1,24 @@
-"""What becomes of a batch that is written exactly once. Pure: commands come out, answers go in.
+"""How a batch is written exactly once: a two-phase commit. Pure: commands out, answers in.
 
 Theory of operation
 -------------------
-Each task writes its rows in a transaction of its own and leaves it open. Then the driver *decides*:
-it writes down, in one transaction of its own, which transactions are the rows of the batch. From
-then on they are committed, by whoever is there: by this driver, or after a crash by the next one,
-when Spark repeats the batch. What was not decided is aborted. So tasks need not do the same when
-they are repeated, and a batch that is repeated after its decision only has that one carried out.
+Each task writes its rows in its own transaction and leaves it open. Then the driver *decides*: in
+one transaction of its own, it records which transactions make up the batch. From then on these are
+committed: by this driver or, after a crash, by the next one, when Spark repeats the batch. All
+others are aborted. So a task that is repeated may write other rows than before. If a batch is
+repeated after its decision, the driver only carries out the decision.
 
 Before it decides, a driver takes over the query's transactional id (``FenceDriver``). That fences
 every driver before it: none of them can decide any more. Then it reads what is decided. Only this
 driver, or a later one that takes over in turn, can add to that.
 
-A transaction that was open for too long is aborted by Kafka, also one whose commit is decided. So
-nothing is decided unless all are open and have time left. If a driver dies after its decision, and
-nobody repeats the batch in time, and it had committed some but not all: then rows are lost, and
-that is told. If it had committed none, the batch is decided anew.
+Kafka aborts a transaction that is open for too long, even if its commit is decided. So the driver
+decides only if all transactions are open and have time left. If it dies after its decision, had
+committed some transactions but not all, and the batch is not repeated in time, then rows are lost,
+and that is reported. If it had committed none, the batch is decided again.
 
 ``commit`` and ``abort`` are generators of commands: the driver sends the answer to each. It may die
-at any command, before or after that has taken effect.
+at any command, before or after the command has taken effect.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ __all__ = [
 ]
 
 LEAST_LEFT_MS: Final = 5_000
-"""A decision needs so much time until the first of its transactions times out."""
+"""The least time that must be left, at a decision, until the first transaction times out."""
 
 
 class BatchRefused(Kip848Error):
-    """A batch was not written: nothing of it is there, and it can be repeated."""
+    """A batch was not written, not even in part; it can be repeated."""
 
 
 class BatchLost(Kip848Error):
-    """A part of a batch was committed, and the rest was aborted by Kafka, or nobody knows."""
+    """Part of a batch was committed; the rest was aborted by Kafka, or its state is unknown."""
 
 
 class TransactionStatus(Enum):
-    """What has become of a transaction."""
+    """The state of a transaction."""
 
     OPEN = "open"
     COMMITTED = "committed"
@@ -74,18 +74,18 @@ class TransactionStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A transaction, as its coordinator tells it."""
+    """A transaction, as its coordinator describes it."""
 
     status: TransactionStatus
     started_ms: int = 0
-    """By the clock of brokers."""
+    """By the brokers' clock."""
     left_ms: int = 0
-    """Until it times out."""
+    """The time until it times out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What Spark wants to be committed or aborted."""
+    """The batch that Spark commits or aborts."""
 
     name: str
     """The ``kafka.transactional.id`` of the query."""
@@ -98,25 +98,25 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class FenceDriver:
-    """Become the one driver of the query."""
+    """Become the only driver of the query: fence all earlier ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What is decided? The answer is ``Kept``."""
+    """Read the decisions. The answer is ``Kept``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Describe:
-    """What has become of them? The answer is a ``Seen`` of each."""
+    """Describe these transactions. The answer is a ``Seen`` for each."""
 
     participants: tuple[Participant, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """Write down what is decided, all or nothing, in the name that was taken over. What else was
-    kept is superseded."""
+    """Store a decision, all or nothing, under the transactional id that was taken over. It replaces
+    the decisions that are stored."""
 
     decision: Decision
     kept: Kept
@@ -124,7 +124,7 @@ class Decide:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Commit or abort them. The answer is what became of each."""
+    """Commit or abort these transactions. The answer is the new state of each."""
 
     participants: tuple[Participant, ...]
     commits: bool
@@ -132,19 +132,19 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class ListOpen:
-    """Which transactions of the query's tasks are open? The answer is a ``Seen`` of each id."""
+    """List the open transactions of the query's tasks. The answer is a ``Seen`` for each id."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbortStale:
-    """Abort what nobody will commit. That may fail: Kafka aborts it in time."""
+    """Abort transactions that will never be committed. If that fails, Kafka aborts them later."""
 
     transactional_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Warn:
-    """Something for the log."""
+    """Log a warning."""
 
     text: str
 
@@ -155,7 +155,7 @@ _Statuses = Mapping[Participant, TransactionStatus]
 
 
 def commit(batch: Batch) -> Steps:
-    """All tasks have written. When this ends the rows are there, each once. Raises
+    """Commit a batch whose tasks have all written. When this ends, each row is written once. Raises
     ``BatchRefused``, ``BatchLost``."""
     yield FenceDriver()
     kept: Kept = yield Read()
@@ -165,22 +165,22 @@ def commit(batch: Batch) -> Steps:
         yield End(batch.participants, commits=False)
         raise BatchRefused(
             f"batch {batch.number} comes after batch {before.batch} of the same query was written: "
-            "its checkpoint was set back, so that what it writes may be there already. To write it "
-            f"all the same delete group {batch.name}, which keeps what was written, or choose "
-            "another kafka.transactional.id"
+            "its checkpoint was reset, so its rows may already be written. To write them anyway, "
+            f"delete group {batch.name}, which stores what was written, or choose another "
+            "kafka.transactional.id"
         )
     if before is not None and before.batch == batch.number:
         statuses = yield from _carry_out(batch, before)
         if statuses is not None:
             yield End(_without(batch.participants, before.participants), commits=False)
-            yield from _tell_losses(batch, statuses)
+            yield from _report_losses(batch, statuses)
             return
     yield from _write(batch, kept)
 
 
 def abort(batch: Batch) -> Steps:
-    """Spark gives the batch up for now. What was decided is carried out all the same: the decision
-    may have been made by the commit that has failed."""
+    """Abort a batch, which Spark may repeat later. A decision about it is carried out nevertheless:
+    the commit that failed may have made it."""
     yield FenceDriver()
     kept: Kept = yield Read()
     before = _of_query(batch, kept)
@@ -204,8 +204,7 @@ def _without(
 
 
 def _end_others(batch: Batch, kept: Kept) -> Steps:
-    """What another query of that name has decided and not carried out: it will not come back to
-    it."""
+    """Carry out the decisions of other queries with this name, which will not do so themselves."""
     for decision in kept.decisions:
         if decision.query != batch.query and decision.participants:
             seen: Mapping[Participant, Seen] = yield Describe(decision.participants)
@@ -217,8 +216,8 @@ def _end_others(batch: Batch, kept: Kept) -> Steps:
 
 
 def _carry_out(batch: Batch, before: Decision) -> Generator[Command, Any, _Statuses | None]:
-    """Commit what was decided of this batch; what has become of it. ``None``: nothing of it was
-    committed, and something cannot be any more, so that all is aborted, and may be decided anew."""
+    """Commit the transactions that were decided for this batch; the state of each. ``None``: none
+    was committed, and at least one cannot be, so all are aborted and the batch is decided again."""
     seen: Mapping[Participant, Seen] = yield Describe(before.participants)
     statuses = {each: found.status for each, found in seen.items()}
     still = tuple(each for each, status in statuses.items() if status is TransactionStatus.OPEN)
@@ -233,14 +232,14 @@ def _carry_out(batch: Batch, before: Decision) -> Generator[Command, Any, _Statu
     if any(status is not TransactionStatus.ABORTED for status in statuses.values()):
         return statuses
     yield Warn(
-        f"batch {batch.number} was decided, and then aborted by Kafka before anything of it was "
-        "committed; it is written anew"
+        f"batch {batch.number} was decided, but Kafka aborted it before any part was committed; it "
+        "is written again"
     )
     return None
 
 
 def _write(batch: Batch, kept: Kept) -> Steps:
-    """A batch that is not there yet."""
+    """Write a batch that is not written yet."""
     earliest_ms = 0
     if batch.participants:
         seen: Mapping[Participant, Seen] = yield Describe(batch.participants)
@@ -253,10 +252,10 @@ def _write(batch: Batch, kept: Kept) -> Steps:
         statuses: _Statuses = yield End(batch.participants, commits=True)
         if all(status is TransactionStatus.ABORTED for status in statuses.values()):
             raise BatchRefused(
-                f"batch {batch.number} was not written: its transactions were aborted by others, "
-                "or timed out, between the decision and the commit"
+                f"batch {batch.number} was not written: between decision and commit, its "
+                "transactions timed out or were aborted by another client"
             )
-        yield from _tell_losses(batch, statuses)
+        yield from _report_losses(batch, statuses)
         earliest_ms = min(each.started_ms for each in seen.values())
     open_now: Mapping[str, Seen] = yield ListOpen()
     stale = _stale(batch, open_now, earliest_ms)
@@ -265,13 +264,13 @@ def _write(batch: Batch, kept: Kept) -> Steps:
 
 
 def _why_not(seen: Mapping[Participant, Seen]) -> str | None:
-    """Why nothing can be decided."""
+    """The reason why the batch cannot be decided; ``None`` if it can."""
     for each, found in seen.items():
         if found.status is not TransactionStatus.OPEN:
             return (
-                f"transaction {each.transactional_id} is {found.status.value}, not open. It was "
-                "open for longer than kafka.transaction.timeout.ms, or another query has the same "
-                "kafka.transactional.id, or the same checkpoint"
+                f"transaction {each.transactional_id} is {found.status.value}, not open. Either it "
+                "was open for longer than kafka.transaction.timeout.ms, or another query has the "
+                "same kafka.transactional.id or the same checkpoint"
             )
         if found.left_ms < LEAST_LEFT_MS:
             return (
@@ -284,8 +283,8 @@ def _why_not(seen: Mapping[Participant, Seen]) -> str | None:
 
 
 def _stale(batch: Batch, found: Mapping[str, Seen], earliest_ms: int) -> tuple[str, ...]:
-    """What nobody will commit: other attempts of this run, and what is older than this batch. What
-    is younger and of another run may be a successor's, who knows better."""
+    """Transactions that will never be committed: other attempts of this run, and those that are
+    older than this batch. A younger one of another run may belong to a later driver."""
     mine = {each.transactional_id for each in batch.participants}
     return tuple(
         sorted(
@@ -298,8 +297,8 @@ def _stale(batch: Batch, found: Mapping[str, Seen], earliest_ms: int) -> tuple[s
     )
 
 
-def _tell_losses(batch: Batch, statuses: _Statuses) -> Steps:
-    """Whether all that was decided is there."""
+def _report_losses(batch: Batch, statuses: _Statuses) -> Steps:
+    """Report rows that were decided and are not committed. Raises ``BatchLost``."""
     lost = sorted(each for each, status in statuses.items() if status is TransactionStatus.ABORTED)
     unknown = sorted(
         each for each, status in statuses.items() if status is not TransactionStatus.COMMITTED
@@ -314,12 +313,12 @@ def _tell_losses(batch: Batch, statuses: _Statuses) -> Steps:
         f"{rows} rows of batch {batch.number} are lost: Kafka has aborted {names} after the commit "
         "was decided, because it was open for longer than kafka.transaction.timeout.ms"
         if lost
-        else f"nobody knows whether {rows} rows of batch {batch.number} were committed: Kafka has "
-        f"forgotten {names}"
+        else f"it is unknown whether {rows} rows of batch {batch.number} were committed: Kafka no "
+        f"longer has {names}"
     )
     if batch.fails_on_data_loss:
         raise BatchLost(
-            f"{what}. To go on without them set failOnDataLoss=false; to write the whole batch "
+            f"{what}. To continue without them, set failOnDataLoss=false; to write the whole batch "
             f"again, and its other rows twice, delete group {batch.name}"
         )
-    yield Warn(f"{what}; going on, as failOnDataLoss=false says")
+    yield Warn(f"{what}; continuing because of failOnDataLoss=false")
