@@ -21,7 +21,7 @@ class ConnectionSettings:
     max_sasl_frame_bytes: int = 524_288
     """``sasl.server.max.receive.size``: while a client is not authenticated"""
     idle_ms: int | None = 600_000
-    """``connections.max.idle.ms``; ``None`` for ever"""
+    """``connections.max.idle.ms``; ``None``: no limit"""
     failed_login_delay_ms: int = 100
     """``connection.failed.authentication.delay.ms``"""
 

@@ -97,9 +97,9 @@ class LeaderMoved(Input):
 class CoordinatorMoved(Input):
     """The coordinator of a group is to be another node: this one, or the next that runs.
 
-    ``__consumer_offsets`` is created for it when no client has asked for a coordinator yet. Where
-    there is no other node the same one is elected again, and loads its groups anew.
-    ``transactional``: ``key`` is no group but a transactional id, of ``__transaction_state``.
+    ``__consumer_offsets`` is created for it when no client has asked for a coordinator yet. Without
+    another node the same one is elected again, and reloads its groups. ``transactional``: ``key``
+    is not a group but a transactional id, of ``__transaction_state``.
     """
 
     key: str

@@ -137,7 +137,7 @@ class Profile:
     """Aborting an open transaction behind its producer's back gives the transactional id another
     producer id when that used up the epochs; before, InitProducerId does."""
     init_forgets_last_start: bool = False
-    """A producer that starts anew has no transaction start time, not that of its last one."""
+    """A restarted producer has no transaction start time, not that of its last transaction."""
     transaction_sets: TransactionSets = TransactionSets.SCALA_IMMUTABLE
     """Which sets have the partitions of a transaction; the log has them in that order."""
     neighbour_producer_ids_logged: bool = False

@@ -25,7 +25,7 @@ _PATIENCE_S: Final = 0.1
 
 
 class SteadyListener:
-    """Accepts for ever, at one address of each address family. Leave it with ``aclose``."""
+    """Accepts until ``aclose``, at one address of each address family."""
 
     def __init__(self, listeners: Sequence[Any]) -> None:
         self._listeners: Final = listeners

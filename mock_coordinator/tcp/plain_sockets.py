@@ -43,8 +43,8 @@ class PlainListener:
         await self._bound.aclose()
 
     async def _taken(self) -> socket.socket:
-        """The next one; nothing is awaited once it is taken: the loop's own ``sock_accept`` leaves
-        it open for ever when it is cancelled in that very turn."""
+        """The next connection. Nothing is awaited once it is accepted: the loop's own
+        ``sock_accept`` leaks it if it is cancelled in that turn of the loop."""
         while True:
             try:
                 accepted, _ = self._socket.accept()

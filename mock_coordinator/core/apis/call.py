@@ -63,7 +63,7 @@ class ApiCall(Generic[R]):
 
     @property
     def client(self) -> ClientInfo:
-        """Who asks."""
+        """The client that sent the request."""
         return self.received.client
 
 

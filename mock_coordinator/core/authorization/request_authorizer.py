@@ -37,7 +37,9 @@ from mock_coordinator.core.state.broker import Broker
 
 __all__ = ["RequestAuthorizer"]
 
-_UNHEARD: Final = "a produce request with acks=0 was not authorized, and this is how it is told"
+_UNHEARD: Final = (
+    "an unauthorized produce request with acks=0, which only a closed connection reports"
+)
 
 
 class RequestAuthorizer:

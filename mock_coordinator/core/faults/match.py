@@ -94,7 +94,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """Conditions on a request, all of which must hold. ``None`` matches any request.
+    """Conditions on a request. All must hold; ``None`` matches any request.
 
     Attributes:
         api: The API, by Kafka's name (``"OffsetCommit"``).

@@ -56,12 +56,12 @@ _LEADER_TOLD_SINCE: Final = 16
 _RACK_AWARE: Final = "RackAwareReplicaSelector"
 """The class of Kafka's that sends consumers to a replica in their rack (KIP-392)."""
 _OLD_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
-"""Refusals that say who leads now (KIP-951)."""
+"""Errors that name the current leader (KIP-951)."""
 
 
 @dataclass(slots=True)
 class FetchPlan:
-    """One fetch request, understood. ``deadline_ms`` is when it is answered in any case."""
+    """What a fetch request asks for. It is answered at ``deadline_ms`` at the latest."""
 
     version: int
     request: FetchRequest
@@ -73,16 +73,16 @@ class FetchPlan:
     wanted: dict[FetchKey, Wanted]
     session: FetchSession | None = None
     names: Mapping[FetchKey, str | None] = field(default_factory=dict)
-    """Of the topics; ``None`` for an id that nobody knows."""
+    """Names of the topics; ``None`` for an unknown id."""
     next_epoch: int = 0
-    """Of the session, as long as nobody else goes on with it; 0 for a request that is not
-    incremental."""
+    """The session's next epoch, unless another request uses the session first; 0 for a request that
+    is not incremental."""
     opens_session: bool = False
-    """A session is to be opened with the answer."""
+    """Whether the response opens a session."""
     may_read: Callable[[str], bool] | None = None
     """Whether the client may read a topic of this name; ``None``: everything."""
     rack: str = ""
-    """Where the client is."""
+    """The client's rack."""
 
     @property
     def by_id(self) -> bool:
@@ -91,25 +91,25 @@ class FetchPlan:
 
     @property
     def incremental(self) -> bool:
-        """Whether the answer goes into a session that was there before."""
+        """Whether the response belongs to an existing session."""
         return self.next_epoch > 0
 
 
 @dataclass(slots=True)
 class _Reading:
-    """What the partitions of a plan say now."""
+    """What the partitions of a plan have now."""
 
     found: dict[FetchKey, FetchResponsePartitionData] = field(default_factory=dict)
     unknown: dict[FetchKey, FetchResponsePartitionData] = field(default_factory=dict)
-    """Their ids are nobody's."""
+    """Partitions of unknown topic ids."""
     missing: dict[FetchKey, FetchResponsePartitionData] = field(default_factory=dict)
-    """Not there, or not for this client."""
+    """Partitions that do not exist, or that the client may not read."""
     readable_bytes: int = 0
     complete: bool = False
 
     @property
     def answers(self) -> dict[FetchKey, FetchResponsePartitionData]:
-        """All, in the order in which they are told."""
+        """All of them, in the order of the response."""
         return {**self.found, **self.unknown, **self.missing}
 
 
@@ -246,7 +246,7 @@ class Fetches:
         return known == forgotten or not session.wanted  # in an empty one it looks for nothing
 
     def _name(self, key: FetchKey) -> str | None:
-        """The name of the topic that is meant; ``None`` for an id that nobody knows."""
+        """The name of a topic; ``None`` for an unknown id."""
         if key.topic:
             return key.topic
         topic = self._broker.catalog.topic_by_id(TopicId(key.topic_id))

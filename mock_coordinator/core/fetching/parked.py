@@ -75,7 +75,7 @@ class ParkedFetches:
         return tuple(found)
 
     def remove(self, parked: Parked) -> None:
-        """Forget a fetch that was answered; one that is not here any more is no error."""
+        """Remove a fetch that was answered. Harmless if it was removed already."""
         if parked.number in self._waiting:
             self._forget(parked.number)
 

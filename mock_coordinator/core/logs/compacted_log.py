@@ -37,8 +37,8 @@ _GROWTH_MIN: Final = 1024
 
 
 class CompactedLog:
-    """A partition of an internal topic. ``compacts`` False keeps every record, for a reader who
-    wants to cut the log."""
+    """A partition of an internal topic. ``compacts`` False keeps every record, for tests
+    that truncate the log."""
 
     def __init__(self, catalog: Catalog, logs: Logs, topic_name: str, partition: int) -> None:
         self._catalog: Final = catalog

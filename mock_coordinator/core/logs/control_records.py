@@ -51,7 +51,7 @@ def marker_commits(key: bytes) -> bool:
 
 def read_marker(key: bytes, value: bytes) -> tuple[bool, int]:
     """Whether a marker says commit, and the epoch of the coordinator that wrote it. Raises
-    ``ValueError`` for a record that is no marker."""
+    ``ValueError`` for any other record."""
     try:
         _, epoch = _VALUE.unpack_from(value)
     except struct.error as err:

@@ -61,7 +61,7 @@ class ProducerState:
         return self.batches[-1].last_sequence if self.batches else _NONE
 
     def enter(self, epoch: int) -> None:
-        """Go on in this epoch, in which sequences start anew if it is another one."""
+        """Continue in this epoch; in a new epoch, sequences start over."""
         if epoch != self.epoch:
             self.epoch = epoch
             self.batches.clear()
@@ -149,7 +149,7 @@ class ProducerStates:
             known.update(header.producer_epoch, header.base_sequence)
 
     def duplicate_of(self, header: BatchHeader) -> AppendedBatch | None:
-        """The batch of which this one is a retry."""
+        """The batch that this one repeats, if any."""
         producer = self._producers.get(header.producer_id)
         if producer is None or producer.epoch != header.producer_epoch:
             return None

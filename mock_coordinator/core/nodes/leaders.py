@@ -175,8 +175,8 @@ class Leaders:
     def reassign(
         self, topic: Topic, partition: int, replicas: tuple[int, ...]
     ) -> tuple[tuple[TopicId, int], ...]:
-        """Give a partition other replicas, of which at least one runs: ``ValueError`` otherwise.
-        The leader stays when it is one of them, else the first that runs leads."""
+        """Give a partition other replicas. At least one must run: ``ValueError`` otherwise. The
+        leader stays if it is one of them, otherwise the first that runs leads."""
         live = tuple(node_id for node_id in replicas if self._lives(node_id))
         if not live:
             raise ValueError(f"none of the nodes {replicas} is running")
@@ -192,8 +192,8 @@ class Leaders:
         return () if stays else ((topic.topic_id, partition),)
 
     def want(self, topic: Topic, partition: int, replicas: tuple[int, ...] | None = None) -> None:
-        """An administrator wants other replicas, or (``None``) the first one as leader. Whoever
-        drives the broker asks for these after each request (``take_wanted``)."""
+        """Note an administrator's wish: other replicas, or (``None``) the first one as leader. The
+        core carries out these wishes after each request (``take_wanted``)."""
         self._wanted[topic.topic_id, partition] = replicas
 
     def take_wanted(self) -> dict[tuple[TopicId, int], tuple[int, ...] | None]:

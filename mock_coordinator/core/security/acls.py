@@ -95,7 +95,7 @@ def acls_from_data(entries: Iterable[Mapping[str, str]]) -> tuple[Acl, ...]:
     "resource_type": "TOPIC", "name": "orders"}``.
 
     ``pattern_type`` (LITERAL), ``host`` (``*``) and ``permission`` (ALLOW) may be left out, and so
-    may the ``name`` of a CLUSTER. Raises ``ConfigError`` for anything that is no entry.
+    may the ``name`` of a CLUSTER. Raises ``ConfigError`` for an invalid entry.
     """
     return tuple(_from_data(entry) for entry in entries)
 

@@ -110,8 +110,8 @@ class BrokerConfig:
     name, a value of the wrong type or range, or values that contradict each other.
 
     ``client_assignors``: whether members may compute assignments, and whether there are Connect
-    groups, whose workers do: no Kafka offers that. It is no setting, so that clients see none that
-    Kafka does not have.
+    groups, whose workers do. No Kafka release offers that. It is not a setting, so that clients see
+    only settings that Kafka has.
 
     ``assignors``: what ``group.consumer.assignors`` may name beside Kafka's own, by that text.
     """
@@ -139,9 +139,9 @@ class BrokerConfig:
         self._parsed = self._parse_all(self._cluster, self._dynamic)
 
     def sibling(self, node_id: int, rack: str | None) -> BrokerConfig:
-        """The settings of another broker of the same cluster, which was started with the same
-        values but for who and where it is. What is set at runtime for all brokers, and for groups,
-        the two have in common; what is set for one broker is its own."""
+        """The settings of another broker of the same cluster, started with the same values except
+        its id, rack and address. Both share what is set at runtime for all brokers and for groups;
+        what is set for one broker is its own."""
         values = {name: text for name, text in self._static.items() if name != "broker.rack"}
         values |= {"node.id": str(node_id), "broker.id": str(node_id)}
         if rack is not None:

@@ -39,8 +39,8 @@ def coarser_names(name: str) -> tuple[str, ...]:
 
 
 def effective_text(config: BrokerConfig, name: str) -> str | None:
-    """What a setting of the broker comes to as text, the coarser settings asked where it is not
-    given. A negative time stays -1: for ever."""
+    """The value of a broker setting as text, from a coarser setting if it is not given itself. A
+    negative time stays -1: without a limit."""
     for member, unit_ms in _FAMILY_OF.get(name, {name: 1}).items():
         text = config.text(member)
         if text is None:
@@ -53,8 +53,8 @@ def effective_text(config: BrokerConfig, name: str) -> str | None:
 
 
 def is_overshadowed(config: BrokerConfig, name: str) -> bool:
-    """Whether a finer setting was altered at runtime: a broker then reads its own settings anew
-    without what its file says of the coarser ones."""
+    """Whether a finer setting was altered at runtime: a broker then reads its settings again,
+    without the coarser ones in its file."""
     names = tuple(_FAMILY_OF.get(name, {}))
     finer = names[: names.index(name)] if names else ()
     return any(

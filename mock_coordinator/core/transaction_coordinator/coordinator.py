@@ -212,8 +212,8 @@ class TransactionCoordinator:
         part of the producer's open transaction? ``add`` makes them so (KIP-890)."""
         code = self.problem(transactional_id, None) if transactional_id else None
         if code is not None:
-            nobody = code is ErrorCode.NOT_COORDINATOR
-            code = ErrorCode.COORDINATOR_NOT_AVAILABLE if nobody else code
+            if code is ErrorCode.NOT_COORDINATOR:
+                code = ErrorCode.COORDINATOR_NOT_AVAILABLE
             return dict.fromkeys(partitions, code)
         try:
             if not add:

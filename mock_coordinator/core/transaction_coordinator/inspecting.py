@@ -85,7 +85,7 @@ def list_transactions(
     if request.transactional_id_pattern:
         try:
             options = re2.Options()
-            options.log_errors = False  # a client's mistake is no line in this process's stderr
+            options.log_errors = False  # a client's mistake must not be logged to stderr
             pattern = re2.compile(request.transactional_id_pattern, options)
         except re2.error:
             return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)

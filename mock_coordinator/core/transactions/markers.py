@@ -85,7 +85,7 @@ def _write(
 ) -> ErrorCode:
     topic = broker.catalog.topic(topic_name)
     log = None if topic is None else broker.logs.of(topic, partition)
-    if topic_name == OFFSETS_TOPIC and topic is None:  # which nobody has looked for yet
+    if topic_name == OFFSETS_TOPIC and topic is None:  # it is created at its first use
         _end_offsets(groups, now_ms, partition, marker)
         return ErrorCode.NONE
     if topic is None or log is None:
@@ -143,7 +143,7 @@ def write_txn_markers(
 
 def _exists(broker: Broker, name: str, index: int) -> bool:
     topic = broker.catalog.topic(name)
-    if topic is None and name == OFFSETS_TOPIC:  # which nobody has looked for yet
+    if topic is None and name == OFFSETS_TOPIC:  # it is created at its first use
         return 0 <= index < broker.config.integer("offsets.topic.num.partitions")
     return topic is not None and broker.logs.of(topic, index) is not None
 

@@ -74,7 +74,7 @@ from mock_coordinator.core.transactions.verification import (
 __all__ = ["produce"]
 
 _FAILED_UNHEARD: Final = (
-    "a produce request with acks=0 failed, and this is how its producer is told"
+    "a produce request with acks=0 failed, which only a closed connection can report"
 )
 
 _ZSTD: Final = 4
@@ -339,8 +339,8 @@ def _produce_partition(
 
 
 def _too_few_in_sync(broker: Broker, topic: Topic, partition: int) -> bool:
-    """Whether fewer replicas are in sync than ``min.insync.replicas`` wants, of which Kafka wants
-    no more than there are replicas."""
+    """Whether fewer replicas are in sync than ``min.insync.replicas``, which Kafka limits to the
+    number of replicas."""
     state = broker.partition_state(topic, partition)
     wanted = topic_integer(broker.config, topic, "min.insync.replicas")
     return len(state.isr) < min(wanted, len(state.replicas))

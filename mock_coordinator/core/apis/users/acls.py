@@ -76,7 +76,7 @@ def is_unreadable(request: Any) -> bool:
 
 
 def create_acls(call: ApiCall[CreateAclsRequest]) -> CreateAclsResponse:
-    """Add entries, each on its own; one that is there already is no error."""
+    """Add entries, each on its own. Adding an existing entry is not an error."""
     broker, request = call.broker, call.request
     authorizer = broker.disk.security.authorizer
     results: list[CreateAclsResponseAclCreationResult] = []

@@ -79,7 +79,7 @@ def is_interval_over(env: Environment, group: ConsumerGroup, now_ms: int) -> boo
 
 
 def elected_assignor(env: Environment, group: ConsumerGroup, sender: Sender) -> str:
-    """The name of the assignor that wins the vote, the sender's vote cast anew."""
+    """The name of the assignor that wins the vote, with the sender's new vote."""
     return elect_assignor(
         group.ordered_votes(),
         next(iter(env.assignors)),

@@ -49,7 +49,7 @@ def _expire(step: Rebalance, member_id: str) -> None:
 
 
 def decide_loaded(env: Environment, now_ms: int, group: ClassicGroup) -> Decision[None]:
-    """A coordinator takes over: sessions begin anew, and a group that is larger than allowed by now
+    """After loading: sessions start over, and a group that is larger than allowed by now
     rebalances, which shrinks it."""
     step = Rebalance(env, now_ms, group.group_id, group.live)
     for member in step.live.members.values():

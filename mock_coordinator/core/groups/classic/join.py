@@ -217,7 +217,7 @@ class _Join:
             step.store()
             self._tell_replacement(new_id, old_leader)
         elif live.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
-            # the leader may have been told of the old id: it has to assign again
+            # the leader may know the old id: it has to assign again
             step.prepare()
         else:
             step.maybe_complete_join()

@@ -263,7 +263,7 @@ class Rebalance:
             live.remove(member_id)
             self.cancel_session(member_id)
         if not self._elect_leader() and live.members:
-            # only static members, none of which came: their sessions will tell
+            # only static members, and none joined: wait for their sessions to end
             self._arm(Timer(TimerKind.JOIN_PHASE, self.group_id), live.rebalance_timeout_ms)
             return
         if live.members and self._fails():
@@ -318,8 +318,8 @@ class Rebalance:
     # --- The sync phase ---------------------------------------------------------------------------
 
     def hand_out(self, assignments: Mapping[str, bytes], code: ErrorCode = ErrorCode.NONE) -> None:
-        """Give every member its assignment (an empty one if there is none) and answer those who
-        wait for it."""
+        """Give every member its assignment (an empty one if there is none) and answer waiting
+        SyncGroup requests."""
         live = self.live
         for member_id, member in list(live.members.items()):
             given = assignments.get(member_id, b"")

@@ -33,7 +33,7 @@ _SEVERAL_VERSION: Final = 3
 
 
 def session_timer(group: ClassicGroup, now_ms: int, member_id: str) -> TimerChange:
-    """The member's session begins anew."""
+    """Restart the member's session."""
     timer = Timer(TimerKind.CLASSIC_SESSION, group.group_id, member_id)
     return TimerChange(timer, now_ms + group.live.members[member_id].session_timeout_ms)
 

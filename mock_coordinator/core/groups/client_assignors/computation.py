@@ -20,7 +20,7 @@ R = TypeVar("R", bound="ResultOfChosenMember")
 
 
 class FromChosenMember(Protocol):
-    """A request that only the member may send that was chosen to compute."""
+    """A request that only the member chosen to compute may send."""
 
     @property
     def group_id(self) -> str:
@@ -29,7 +29,7 @@ class FromChosenMember(Protocol):
 
     @property
     def member_id(self) -> str:
-        """Who it is."""
+        """The sender."""
         ...
 
     @property
@@ -44,7 +44,7 @@ class _NamesMember(Protocol):
 
 
 class ResultOfChosenMember(FromChosenMember, Protocol):
-    """What it computed."""
+    """The result of a computation."""
 
     @property
     def group_epoch(self) -> int:
@@ -53,7 +53,7 @@ class ResultOfChosenMember(FromChosenMember, Protocol):
 
     @property
     def members(self) -> Sequence[_NamesMember]:
-        """What each member shall have."""
+        """The new assignment of each member."""
         ...
 
 

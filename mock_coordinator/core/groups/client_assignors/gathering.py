@@ -62,7 +62,7 @@ class Gathering:
         self._done.add(group_id)
 
     def forget(self, group_id: str) -> None:
-        """All have left; who comes then waits anew."""
+        """All members have left: the next ones wait again."""
         self._stop(group_id)
         self._done.discard(group_id)
 

@@ -52,8 +52,8 @@ def installed(
     """The records of the new target. Raises ``Refused`` INVALID_ASSIGNMENT when the result does
     not fit what it was computed from.
 
-    With an error the target stays; its epoch advances nevertheless, or the group would ask for the
-    same computation for ever.
+    With an error the target stays; its epoch advances nevertheless, or the group would request
+    the same computation forever.
     """
     records: list[StateRecord] = []
     if request.error == 0:

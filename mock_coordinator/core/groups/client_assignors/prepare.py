@@ -84,9 +84,9 @@ def member_offer(member: Member) -> Offer:
 
 
 def offers_of(members: Mapping[str, Member], eldest: str | None = None) -> dict[str, Offer]:
-    """What all of them offer. A worker of the classic protocol goes along with whatever assignor
-    the workers of the new one agree on; it is what that assignor has to read, and can be told, that
-    counts. ``eldest`` as in ``selection``."""
+    """The common offers. A worker of the classic protocol accepts any assignor on which the workers
+    of the new protocol agree, if that assignor can read its metadata and write its assignment.
+    ``eldest`` as in ``selection``."""
     followers = {
         member_id: member.classic
         for member_id, member in members.items()

@@ -113,7 +113,7 @@ def _installed(
     timestamp_ms: int,
 ) -> list[StateRecord]:
     """The records of the new target. With an error the target stays, and so do the reasons to
-    compute; the epoch advances nevertheless, or the group would ask for ever."""
+    compute; the epoch advances nevertheless, or the group would request it forever."""
     records: list[StateRecord] = []
     deferred = group.deferred
     if request.error == 0:

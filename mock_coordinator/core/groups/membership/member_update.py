@@ -171,7 +171,7 @@ class MemberUpdate:
         return member
 
     def arm(self, kind: TimerKind, group_id: str, member_id: str, timeout_ms: int) -> None:
-        """Start a timer of the member anew."""
+        """Restart a timer of the member."""
         timer = Timer(kind, group_id, member_id)
         self.timers.append(TimerChange(timer, self.now_ms + timeout_ms))
 

@@ -138,7 +138,7 @@ def _refused(group_id: str, reason: str) -> Refused:
 
 
 def _all_told_to_rejoin(env: Environment, now_ms: int, classic: ClassicGroup) -> Decision[None]:
-    """The classic group as it is, but for the requests that waited."""
+    """The unchanged classic group, without its waiting requests."""
     step = Rebalance(env, now_ms, classic.group_id, classic.live)
     for member_id in list(step.live.members):
         step.answer_join(member_id, JoinGroupResponse(error_code=_REJOIN, member_id=member_id))

@@ -65,8 +65,8 @@ _FIRST_EPOCH: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class WorkerUpgrade:
-    """A classic group on its way: ``group`` is what it will be once ``records`` are applied, and
-    ``over`` what happens to those who wait in the old one, and to the timers."""
+    """A conversion: ``group`` is the Connect group after ``records`` are applied, and ``over`` ends
+    the waiting requests and the timers of the classic group."""
 
     group: ConnectGroup
     records: list[StateRecord]
@@ -123,7 +123,7 @@ def _member(group: ConnectGroup, old: LiveMember) -> Member:
         worker = spoken(old.protocols)
         told = WorkerAssignment.decode(old.assignment) if old.assignment else None
     except WireError as err:
-        reason = f"what member {old.member_id} says or was told cannot be read: {err}."
+        reason = f"metadata or assignment of member {old.member_id} is malformed: {err}."
         raise _refused(group.group_id, reason) from err
     runs, stops, metadata = worker.allocation, NO_ITEMS, NO_METADATA
     if told is not None and not told.error:

@@ -51,8 +51,8 @@ def require_committer(
 
 
 def commit_keeps_session(group: ClassicGroup, member_id: str) -> tuple[Timer, int] | None:
-    """The timer that an accepted commit starts anew, and for how many ms; None when it does not
-    count as a sign of life."""
+    """The timer that an accepted commit restarts, and its milliseconds; ``None`` if the commit does
+    not extend the session."""
     live = group.live
     member = live.members.get(member_id)
     if member is None or live.state not in (GroupState.STABLE, GroupState.PREPARING_REBALANCE):

@@ -152,7 +152,7 @@ def refuse_offsets(
 
 
 def names_partitions(catalog: Catalog, version: int, request: OffsetCommitRequest) -> bool:
-    """Whether the request names a partition that exists; what does not is no coordinator's."""
+    """Whether the request names any existing partition; the API layer answers for the others."""
     return any(_looked_up(catalog, version, topic).open for topic in request.topics)
 
 

@@ -85,8 +85,8 @@ def refuse_txn_commit(
 
 
 def needs_transaction(catalog: Catalog, version: int, request: TxnOffsetCommitRequest) -> bool:
-    """Whether there is anything that the transaction would have to be verified for: nobody asks for
-    topics and partitions that do not exist."""
+    """Whether the transaction must be verified. Topics and partitions that do not exist need no
+    verification."""
     return names_partitions(catalog, _plain_version(version), _as_plain_commit(request))
 
 

@@ -128,9 +128,9 @@ def said_to(version: int, assignment: WorkerAssignment) -> AssignmentMetadata:
 def assignment_for(
     worker: Spoken, assigned: Mapping[TopicId, Iterable[int]], said: AssignmentMetadata
 ) -> bytes:
-    """What SyncGroup tells a worker that may have ``assigned`` now. ``said`` is what the worker
-    says to it that has computed: of this, nobody's delay is passed on, for who computed asks
-    again in time. Raises ``WireError`` for what does not fit into the encoding."""
+    """The SyncGroup assignment of a worker that may have ``assigned`` now. ``said`` is the message
+    for it from the worker that computed. Its delay is left out, because the latter worker
+    computes again in time. Raises ``WireError`` for what does not fit into the encoding."""
     try:
         told = WorkerAssignment.decode(said.data) if said.data else None
     except WireError:  # an assignor of your own, which says something else

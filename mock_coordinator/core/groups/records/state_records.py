@@ -127,7 +127,7 @@ class TransactionEnd(StateRecord):
     """The marker that ends a producer's transaction (a control batch, KIP-98); it has no group.
 
     Every offset that is pending under the producer id becomes the committed one, unless a newer
-    offset was written since, or is forgotten. A marker is no keyed record: compaction that drops
+    offset was written since, or is forgotten. A marker has no key: compaction that drops
     records before it must replace the pending offsets by what became of them.
     ``coordinator_epoch`` is the transaction coordinator's, which later ones fence by a higher one.
     """

@@ -194,7 +194,7 @@ class GroupCoordinator:
         self.wrote: Callable[[int, Sequence[StateRecord]], None] | None = None
         """Hears of the records of each decision, after they were written."""
         self.expired: Callable[[int, str, str, str], None] | None = None
-        """Hears of each member that is put out because a time was over: group, member, why."""
+        """Called for each member that is fenced because of a timeout: time, group, member, why."""
         self._resolving: dict[str, Resolution] = {}
         self._rounds: Final = Rounds(self._env)
         self._replies: list[tuple[RequestReceived, Message]] = []
@@ -229,8 +229,8 @@ class GroupCoordinator:
         now_ms: int,
         journal: Journal | None = None,
     ) -> GroupCoordinator:
-        """A coordinator that takes over: the state that the records say, every session starting
-        anew, every member that is giving something up with its full rebalance timeout again.
+        """A coordinator after a fail-over: with the state of the records. Sessions start over, and
+        members that are revoking partitions have their full rebalance timeout again.
 
         ``journal`` is where it goes on writing; it holds ``records`` already. Without one a new
         journal in memory begins with them.

@@ -105,7 +105,7 @@ class GroupShards:
         self._shards: Final[dict[int, _Shard]] = {}
         self._deadlines: Final[dict[int, int]] = {}
         self._first_ms: int | None = None
-        """The first of the deadlines, found anew when one of them changes."""
+        """The first of the deadlines; recomputed when one of them changes."""
         self._replies: list[tuple[RequestReceived, Message]] = []
         self._meter: Final = CoordinatorMeter(now_ms)
         self._watch: tuple[Wrote, Expired] | None = None
@@ -143,8 +143,8 @@ class GroupShards:
     def _handle(self, now_ms: int, partition: int, received: RequestReceived) -> Message | None:
         code = self._problem(partition, received.node_id)
         if code is not None:
-            # a coordinator of no groups is asked, too: some refusals are decided before anybody
-            # looks for the right one, and these are what the client is told
+            # a coordinator without groups decides first: some errors precede the search for the
+            # right coordinator, and the client gets those
             without_groups = self._empty_coordinator().handle(now_ms, received)
             return refusal(self._profile, received, code, without_groups)
         shard = self._shard(partition)

@@ -197,8 +197,8 @@ class LiveGroup:
         return counts
 
     def known_topics(self) -> frozenset[str] | None:
-        """The topics that the members subscribe to; None when they are no consumers, have no common
-        protocol yet, or say it in bytes that cannot be read."""
+        """The topics that the members subscribe to; ``None`` if they are not consumers, have no
+        common protocol yet, or have unreadable metadata."""
         if not self.uses_consumer_protocol:
             return None
         if not self.members:

@@ -49,7 +49,7 @@ class ConnectGroup(ReconciledGroup):
         """items of the target that wait for a worker to return"""
         self.computed_by: str | None = None
         self.unconfirmed: set[str] = set()
-        """workers that were told of other items and have not reported them yet; transient"""
+        """Workers that got other items and have not reported them yet; transient."""
 
     @property
     def last_to_compute(self) -> str | None:
