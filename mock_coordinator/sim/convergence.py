@@ -21,8 +21,8 @@ from kip848_client.core.types import TopicIdPartition
 from mock_coordinator.core.groups import MemberState as RecordedState
 from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.sim.context import SimContext
-from mock_coordinator.sim.population import Population
 from mock_coordinator.sim.process import MemberProcess
+from mock_coordinator.sim.processes import Processes
 from mock_coordinator.sim.recorded_groups import RecordedGroup
 from mock_coordinator.sim.trace import shown_partitions
 
@@ -31,13 +31,13 @@ __all__ = ["pending"]
 
 def pending(
     context: SimContext,
-    population: Population,
+    processes: Processes,
     topics: list[Topic],
     ends: Mapping[TopicIdPartition, int],
 ) -> Iterator[str]:
     """What is stuck, if anything. ``ends`` are those of the logs."""
     groups: dict[str, list[MemberProcess]] = {g: [] for g in context.checkers.groups.groups}
-    for consumer in population.consumers:
+    for consumer in processes.consumers:
         process = consumer.process
         name = consumer.plan.name
         if process is None:
@@ -49,9 +49,9 @@ def pending(
             groups.setdefault(consumer.plan.group_id, []).append(process)
         elif process.state is not MemberState.UNSUBSCRIBED or process.held:
             yield f"{name} unsubscribed and is {process.state.value}"
-    for group_id, processes in groups.items():
-        yield from _pending_group(context, group_id, processes, topics)
-    for process in population.processes:
+    for group_id, members in groups.items():
+        yield from _pending_group(context, group_id, members, topics)
+    for process in processes.alive:
         yield from _not_read(process, ends)
 
 

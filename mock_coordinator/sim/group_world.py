@@ -12,8 +12,8 @@ from mock_coordinator.sim.broker_actor import BrokerActor
 from mock_coordinator.sim.context import BROKER, SimContext, server_name
 from mock_coordinator.sim.convergence import pending
 from mock_coordinator.sim.operator import Operator
-from mock_coordinator.sim.population import Population
 from mock_coordinator.sim.probes import PROBES
+from mock_coordinator.sim.processes import Processes
 from mock_coordinator.sim.swarm import Options, draw_options
 from mock_coordinator.sim.verdict import Outcome, Stuck
 from mock_coordinator.sim.workload import Workload
@@ -63,9 +63,9 @@ class GroupWorld(World[Options, Result]):
             },
         )
         self.broker = BrokerActor(context, config)
-        self.population = Population(context)
+        self.processes = Processes(context)
         self.operator = Operator(context, self.broker)
-        self._workload = Workload(context, self.operator, self.population)
+        self._workload = Workload(context, self.operator, self.processes)
 
     @classmethod
     def draw(cls, seed: int) -> Options:
@@ -93,7 +93,7 @@ class GroupWorld(World[Options, Result]):
         self._workload.start()
 
     def _path(self) -> tuple[str, str] | None:
-        clients = self.population.names()
+        clients = self.processes.names()
         if not clients:
             return None
         client = self._rng.choice(clients)
@@ -119,12 +119,12 @@ class GroupWorld(World[Options, Result]):
     def _heal(self) -> None:
         self._workload.stop()
         self.broker.heal()
-        self.population.heal()
+        self.processes.heal()
 
     def pending(self) -> list[str]:
         """What is not in order yet; see ``convergence``."""
         ends = self.broker.ends()
-        return list(pending(self.context, self.population, self.operator.topics, ends))
+        return list(pending(self.context, self.processes, self.operator.topics, ends))
 
     def _stay_in_order(self) -> None:
         kernel = self.context.kernel
@@ -161,13 +161,13 @@ class GroupWorld(World[Options, Result]):
 
     def _longest_interval_ms(self) -> int:
         interval_ms = self.broker.core.broker.config.consumer_heartbeat_interval_ms
-        return max((interval_ms(p.group_id) for p in self.population.processes), default=0)
+        return max((interval_ms(p.group_id) for p in self.processes.alive), default=0)
 
     def _heartbeats_allowed(self) -> int:
         config = self.broker.core.broker.config
         return sum(
             _QUIET_MS // config.consumer_heartbeat_interval_ms(process.group_id) + 2
-            for process in self.population.processes
+            for process in self.processes.alive
         )
 
     def _outcome(self, converged_ms: int) -> Result:

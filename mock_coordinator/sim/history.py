@@ -23,14 +23,14 @@ from mock_coordinator.core.logs.record_batch import (
     records_of,
 )
 
-__all__ = ["Entry", "Fate", "Histories", "History", "Reader", "WrongRecord"]
+__all__ = ["Entry", "EntryStatus", "Histories", "History", "Reader", "WrongRecord"]
 
 
 class WrongRecord(Exception):
     """A record that was handed out, or left out, and should not have been."""
 
 
-class Fate(Enum):
+class EntryStatus(Enum):
     """What a reader may do with a record."""
 
     PLAIN = auto()
@@ -45,7 +45,7 @@ class Entry:
     """One offset of one version after another. ``died``: the first version without it."""
 
     value: bytes
-    fate: Fate
+    status: EntryStatus
     producer_id: int
     born: int
     died: int | None = None
@@ -57,14 +57,16 @@ class Entry:
 
     def may_be_left_out(self, *, read_committed: bool) -> bool:
         """Whether a reader may pass it without handing it out."""
-        skipped = self.fate is Fate.MARKER or (read_committed and self.fate is Fate.ABORTED)
+        skipped = self.status is EntryStatus.MARKER or (
+            read_committed and self.status is EntryStatus.ABORTED
+        )
         return skipped or self.compacted
 
     def may_be_handed_out(self, *, read_committed: bool) -> bool:
         """Whether a reader may get it."""
-        if self.fate is Fate.MARKER:
+        if self.status is EntryStatus.MARKER:
             return False
-        return not read_committed or self.fate in (Fate.PLAIN, Fate.COMMITTED)
+        return not read_committed or self.status in (EntryStatus.PLAIN, EntryStatus.COMMITTED)
 
 
 @dataclass(slots=True)
@@ -92,21 +94,25 @@ class History:
             header = read_header(batch.data)
             records = list(records_of(header, batch.data) or ())
             if header.is_control:
-                fate = Fate.COMMITTED if marker_commits(records[0].key or b"") else Fate.ABORTED
+                status = (
+                    EntryStatus.COMMITTED
+                    if marker_commits(records[0].key or b"")
+                    else EntryStatus.ABORTED
+                )
                 for entry in self._open.pop(header.producer_id, ()):
-                    entry.fate = fate
+                    entry.status = status
             for record in records:
                 self._add(batch.base_offset + record.offset_delta, record.value or b"", header)
         self.end = log.high_watermark
 
     def _add(self, offset: int, value: bytes, header: BatchHeader) -> None:
-        fate = Fate.PLAIN
+        status = EntryStatus.PLAIN
         if header.is_control:
-            fate = Fate.MARKER
+            status = EntryStatus.MARKER
         elif header.is_transactional and header.producer_id != NO_PRODUCER_ID:
-            fate = Fate.OPEN
-        entry = Entry(value, fate, header.producer_id, self.version)
-        if fate is Fate.OPEN:
+            status = EntryStatus.OPEN
+        entry = Entry(value, status, header.producer_id, self.version)
+        if status is EntryStatus.OPEN:
             self._open.setdefault(header.producer_id, []).append(entry)
         self.entries.setdefault(offset, []).append(entry)
 
@@ -125,7 +131,9 @@ class History:
 
     def is_aborted(self, offset: int) -> bool:
         """Whether what is at this offset now belongs to an aborted transaction."""
-        return any(e.died is None and e.fate is Fate.ABORTED for e in self.entries.get(offset, ()))
+        return any(
+            e.died is None and e.status is EntryStatus.ABORTED for e in self.entries.get(offset, ())
+        )
 
     def compacted(self, offset: int) -> None:
         """The record at this offset was thinned out."""

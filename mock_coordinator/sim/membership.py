@@ -1,7 +1,7 @@
 """Drives one ``GroupCore`` in virtual time: what it asks for is performed, nothing is decided.
 
 This is a driver as ``kip848_client.core.group`` describes it, with nothing real around it: the loop
-is the kernel, the transport a simulated network, the application a ``Party``.
+is the kernel, the transport a simulated network, the application a ``Client``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from mock_coordinator.sim.group_requests import GroupRequests, Sender
 from mock_coordinator.sim.node_requests import Wires
 from mock_coordinator.sim.stepping import Stepping
 
-__all__ = ["MemberConfig", "Membership", "Party"]
+__all__ = ["Client", "MemberConfig", "Membership"]
 
 _AUTO_COMMIT_INTERVAL_MS: Final = 5_000
 _RETRY_BACKOFF_MS: Final = 100
@@ -76,7 +76,7 @@ class MemberConfig:
     auto_commit: bool = False
 
 
-class Party(Protocol):
+class Client(Protocol):
     """The side of the application, as far as the group changes it."""
 
     def call_listener(self, command: CallListener) -> None:
@@ -117,7 +117,7 @@ class Membership:
         self._sender = sender
         self.requests: Final = GroupRequests(sender, wires, config.instance_id)
         self.group: Final = self._build_group(config, tracker)
-        self._party: Party | None = None
+        self._client: Client | None = None
         self._chronicle: Final = Chronicle(0)
         self._who: Final[Who] = {
             "role": Role.CONSUMER.value,
@@ -161,9 +161,9 @@ class Membership:
     def _jitter(self, pause_ms: int) -> int:
         return self._sender.rng.randint(pause_ms * 4 // 5, max(pause_ms * 6 // 5, 1))
 
-    def join(self, party: Party) -> None:
+    def join(self, client: Client) -> None:
         """This is the application; before it is there, nothing may be fed."""
-        self._party = party
+        self._client = client
 
     @property
     def member(self) -> MemberCore:
@@ -187,18 +187,18 @@ class Membership:
     # -- what the core asks for --------------------------------------------------------------
 
     def _step(self, event: Input) -> None:
-        party = self._party
-        assert party is not None, "it has joined before"
+        client = self._client
+        assert client is not None, "it has joined before"
         now_ms, record = self._sender.context.kernel.now_ms, self._sender.context.record
         commands = self.group.step(now_ms, event)
         if record is not None:
             for told in self._chronicle.of(now_ms, event, commands, heartbeats=True):
                 record(event_of(told, self._who))
         for command in commands:
-            self._perform(command, party)
-        party.fetch_only(self.group.fetchable)
+            self._perform(command, client)
+        client.fetch_only(self.group.fetchable)
 
-    def _perform(self, command: Output, party: Party) -> None:
+    def _perform(self, command: Output, client: Client) -> None:
         match command:
             case SendHeartbeat():
                 self.requests.heartbeat(command)
@@ -213,17 +213,17 @@ class Membership:
             case FetchCommitted():
                 self.requests.committed(command)
             case CallListener():
-                party.call_listener(command)
+                client.call_listener(command)
             case AwaitApplication():
-                party.wait_for(command)
+                client.wait_for(command)
             case AssignPartitions():
-                party.assigned(command)
+                client.assigned(command)
             case StartFetching():
-                party.started(command)
+                client.started(command)
             case ForgetPartitions():
-                party.forget(command.partitions)
+                client.forget(command.partitions)
             case CommittedFound() | CommittedFailed():
-                party.found(command)
+                client.found(command)
             case _:
                 self._tell(command)
 

@@ -110,13 +110,13 @@ class NamedProcesses(Generic[AnyProcess]):
         self.living.setdefault(name, []).append(process)
 
     @property
-    def processes(self) -> list[AnyProcess]:
+    def alive(self) -> list[AnyProcess]:
         """All that live."""
         return [process for each in self.living.values() for process in each]
 
     def names(self) -> list[str]:
         """Of all processes."""
-        return [process.name for process in self.processes]
+        return [process.name for process in self.alive]
 
     def begin_later(self, name: str) -> None:
         """Start another one after a while."""

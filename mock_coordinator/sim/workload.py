@@ -10,7 +10,7 @@ from kip848_client.core.types import GroupId
 from mock_coordinator.sim.context import SimContext
 from mock_coordinator.sim.occasions import Occasions
 from mock_coordinator.sim.operator import Operator
-from mock_coordinator.sim.population import Consumer, Population
+from mock_coordinator.sim.processes import Consumer, Processes
 
 __all__ = ["Workload"]
 
@@ -25,10 +25,10 @@ CLEAN_UPS_MAX: Final = 60
 class Workload:
     """Does something every now and then until ``stop``."""
 
-    def __init__(self, context: SimContext, operator: Operator, population: Population) -> None:
+    def __init__(self, context: SimContext, operator: Operator, processes: Processes) -> None:
         self._context = context
         self._operator = operator
-        self._population = population
+        self._processes = processes
         self._rng = context.kernel.rng("workload")
         self._occasions = Occasions(context.kernel, self._rng)
         self._acts: list[tuple[int, Callable[[], None]]] = [
@@ -98,15 +98,15 @@ class Workload:
         return topics, pattern
 
     def _somebody(self) -> Consumer | None:
-        running = [c for c in self._population.running if c.wanted]
+        running = [c for c in self._processes.running if c.wanted]
         return self._rng.choice(running) if running else None
 
     # -- acts --------------------------------------------------------------------------------
 
     def _add(self) -> None:
-        if len(self._population.running) < CONSUMERS_MAX:
+        if len(self._processes.running) < CONSUMERS_MAX:
             topics, pattern = self._subscription()
-            self._population.add(self._group(), topics, pattern)
+            self._processes.add(self._group(), topics, pattern)
 
     def _change_subscription(self) -> None:
         consumer = self._somebody()
@@ -166,7 +166,7 @@ class Workload:
         def come_back() -> None:
             if not self._occasions.over:
                 consumer.wanted = True
-                self._population.start(consumer)
+                self._processes.start(consumer)
 
         return come_back
 
@@ -191,7 +191,7 @@ class Workload:
         process.fall_asleep()
         self._context.kernel.after(self._rng.randint(0, PAUSE_MS_MAX), process.wake)
         consumer.wanted = False
-        self._population.add(plan.group_id, plan.topics, plan.pattern, plan.instance_id)
+        self._processes.add(plan.group_id, plan.topics, plan.pattern, plan.instance_id)
 
     def _create_topic(self) -> None:
         taken = {topic.name for topic in self._operator.topics}

@@ -88,7 +88,7 @@ KINDS: Final = {
         few=(1, 7, 13, 16, 19, 40, 45, 72, 95, 105, 114, 118, 131, 142, 143),
         seed=7,
         short={},
-        breaks="mock_coordinator.sim.producing.population.Population.heal",
+        breaks="mock_coordinator.sim.producing.processes.Processes.heal",
         coded=(5, 8, 9),
     ),
     "exactly-once": Kind(
@@ -100,7 +100,7 @@ KINDS: Final = {
         few=(32, 54, 58, 73, 85),
         seed=9,
         short={"safety_ms": "8000"},
-        breaks="mock_coordinator.sim.exactly_once.population.Population.heal",
+        breaks="mock_coordinator.sim.exactly_once.processes.Processes.heal",
         coded=(4,),
     ),
     "workers": Kind(
@@ -112,7 +112,7 @@ KINDS: Final = {
         few=(0, 6, 11, 39, 44, 49, 52, 53, 68, 136),
         seed=3,
         short={},
-        breaks="mock_coordinator.sim.workers.population.Population.heal",
+        breaks="mock_coordinator.sim.workers.processes.Processes.heal",
         coded=(3,),
     ),
 }

@@ -17,7 +17,7 @@ from mock_coordinator.core.groups.records.state_records import (
     TransactionEnd,
 )
 from mock_coordinator.sim.exactly_once.values import is_poison, outputs_of, source_of, unsigned
-from mock_coordinator.sim.history import Fate as Written
+from mock_coordinator.sim.history import EntryStatus as Written
 from mock_coordinator.sim.history import Histories
 from mock_coordinator.sim.invariants import Violation
 from mock_coordinator.sim.producing.facts import Told, Transaction
@@ -200,7 +200,7 @@ class Judge:
         history = self._histories.of(self.ids[tp.topic], tp.partition)
         for offset in range(first, until):
             for entry in history.entries.get(offset, ()):
-                if entry.fate in (Written.PLAIN, Written.COMMITTED):
+                if entry.status in (Written.PLAIN, Written.COMMITTED):
                     yield entry.value
 
     def _check(self, transaction: Transaction, value: bytes, outputs: list[bytes]) -> None:

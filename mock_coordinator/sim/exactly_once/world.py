@@ -9,8 +9,8 @@ from typing import Self
 from mock_coordinator.sim.exactly_once.brokers import DEAD, OUT, Brokers
 from mock_coordinator.sim.exactly_once.context import ProcessContext
 from mock_coordinator.sim.exactly_once.options import ProcessOptions, draw_process_options
-from mock_coordinator.sim.exactly_once.population import Population
 from mock_coordinator.sim.exactly_once.probes import PROCESS_PROBES
+from mock_coordinator.sim.exactly_once.processes import Processes
 from mock_coordinator.sim.exactly_once.source import Source
 from mock_coordinator.sim.producing.operator import Operator
 from mock_coordinator.sim.verdict import Outcome, Stuck
@@ -55,7 +55,7 @@ class ProcessWorld(World[ProcessOptions, ProcessResult]):
         self.brokers = Brokers(context)
         self.operator = Operator(context, self.brokers, context.options.forget)
         self.source = Source(context, self.brokers)
-        self.population = Population(context, self.brokers, self.operator)
+        self.processes = Processes(context, self.brokers, self.operator)
 
     @classmethod
     def draw(cls, seed: int) -> ProcessOptions:
@@ -74,13 +74,13 @@ class ProcessWorld(World[ProcessOptions, ProcessResult]):
         judge.ids = {topic.name: topic.topic_id for topic in self.brokers.topics}
         for _ in range(5):
             self.source.write()
-        self.population.start()
+        self.processes.start()
 
     def _happenings(self) -> Iterable[Happening]:
         options, operator = self.context.options, self.operator
         return (
             (options.produce_every_ms, self.source.write),
-            (options.act_every_ms, self.population.act),
+            (options.act_every_ms, self.processes.act),
             (options.elect_every_ms, operator.elect),
             (options.move_every_ms, operator.move),
             (options.stop_every_ms, operator.stop_a_node),
@@ -88,11 +88,11 @@ class ProcessWorld(World[ProcessOptions, ProcessResult]):
         )
 
     def _path(self) -> tuple[str, str] | None:
-        return self._between(self.brokers.core.broker.nodes.ids, self.population.names())
+        return self._between(self.brokers.core.broker.nodes.ids, self.processes.names())
 
     def _heal(self) -> None:
         self.brokers.heal()
-        self.population.heal()
+        self.processes.heal()
         for _ in range(3):
             self.source.write()
 

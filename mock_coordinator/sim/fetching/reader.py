@@ -12,10 +12,10 @@ from kip848_client.core.types import TopicPartition
 from kip848_client.errors import RecordUnreadable
 from mock_coordinator.core.logs.record_batch import checksum_is_right, read_header, records_of
 
-__all__ = ["Audience", "RecordReader"]
+__all__ = ["Observer", "RecordReader"]
 
 
-class Audience(Protocol):
+class Observer(Protocol):
     """Who gets the records."""
 
     def record(self, taken: Slice, offset: int, value: bytes) -> None:
@@ -32,11 +32,11 @@ class RecordReader:
     """Reads what a core holds."""
 
     def __init__(
-        self, core: FetchCore, feed: Callable[[Event], None], audience: Audience, rng: Random
+        self, core: FetchCore, feed: Callable[[Event], None], observer: Observer, rng: Random
     ) -> None:
         self._core = core
         self._feed = feed
-        self._audience = audience
+        self._observer = observer
         self._rng = rng
         self.damaged = 0
         """How many slices had a wrong checksum."""
@@ -76,7 +76,7 @@ class RecordReader:
             if not goes_on:
                 return left, False
         self._core.finish(taken)
-        self._audience.finished(taken)
+        self._observer.finished(taken)
         return left, True
 
     def _read_batch(self, taken: Slice, batch: BatchRef, left: int) -> tuple[int, bool]:
@@ -98,7 +98,7 @@ class RecordReader:
             changes = core.changes
             cursor.consumed, cursor.consumed_epoch = offset + 1, batch.leader_epoch
             left -= 1
-            self._audience.record(taken, offset, record.value or b"")
+            self._observer.record(taken, offset, record.value or b"")
             if core.changes != changes:
                 return left, False
         return left, True

@@ -8,7 +8,7 @@ from enum import Enum, auto
 
 from kip848_client.core.types import TopicPartition
 
-__all__ = ["Facts", "Fate", "Record", "Told", "Transaction"]
+__all__ = ["Facts", "Record", "RecordStatus", "Told", "Transaction"]
 
 
 class Told(Enum):
@@ -22,7 +22,7 @@ class Told(Enum):
     IN_DOUBT = auto()
 
 
-class Fate(Enum):
+class RecordStatus(Enum):
     """What the log says of a record."""
 
     UNWRITTEN = auto()
@@ -67,7 +67,7 @@ class Record:
     transaction: Transaction | None
     told: Told = Told.NOTHING
     offset: int | None = None
-    fate: Fate = Fate.UNWRITTEN
+    status: RecordStatus = RecordStatus.UNWRITTEN
 
     def __str__(self) -> str:
         return f"{self.value.decode()} in {self.tp.topic}-{self.tp.partition}"

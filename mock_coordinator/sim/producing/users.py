@@ -36,7 +36,7 @@ from mock_coordinator.sim.producing.context import ProduceContext
 from mock_coordinator.sim.producing.facts import Told, Transaction
 from mock_coordinator.sim.producing.process import ROOM, Life, Process
 
-__all__ = ["Fortune", "PlainUser", "TransactionalUser"]
+__all__ = ["PlainUser", "ProcessFaults", "TransactionalUser"]
 
 _Answer = Generator[int, "Kip848Error | None", bool]
 _GOOD_MIN: Final = 2
@@ -44,22 +44,22 @@ _GOOD_MIN: Final = 2
 _WAIT_MS: Final = 3_000
 
 
-class Fortune(Protocol):
+class ProcessFaults(Protocol):
     """What happens to a process between two acts of its user."""
 
-    def befalls(self, process: Process) -> None:
+    def may_strike(self, process: Process) -> None:
         """It may die, sleep, or get a rival."""
         ...
 
 
 class _User:
     def __init__(
-        self, context: ProduceContext, process: Process, rng: Random, fortune: Fortune
+        self, context: ProduceContext, process: Process, rng: Random, faults: ProcessFaults
     ) -> None:
         self.context = context
         self.process = process
         self.rng = rng
-        self._fortune = fortune
+        self._faults = faults
         self._values = 0
         self.error: Kip848Error | None = None
         """What its producer has failed with."""
@@ -73,7 +73,7 @@ class _User:
         return self.process.ask(lambda ticket: make(ticket, deadline_ms), deadline_ms)
 
     def _pause(self) -> int:
-        self._fortune.befalls(self.process)
+        self._faults.may_strike(self.process)
         longest = 1 if self.context.healed else self.context.options.poll_pause_ms
         return -self.rng.randint(1, longest + 1)
 
@@ -164,10 +164,10 @@ class TransactionalUser(_User):
         context: ProduceContext,
         process: Process,
         rng: Random,
-        fortune: Fortune,
+        faults: ProcessFaults,
         transactional_id: str,
     ) -> None:
-        super().__init__(context, process, rng, fortune)
+        super().__init__(context, process, rng, faults)
         self._id = transactional_id
         self._number = 0
         self.good = 0

@@ -11,8 +11,8 @@ from mock_coordinator.sim.producing.brokers import Brokers
 from mock_coordinator.sim.producing.context import ProduceContext
 from mock_coordinator.sim.producing.operator import Operator
 from mock_coordinator.sim.producing.options import ProduceOptions, draw_produce_options
-from mock_coordinator.sim.producing.population import Population
 from mock_coordinator.sim.producing.probes import PRODUCE_PROBES
+from mock_coordinator.sim.producing.processes import Processes
 from mock_coordinator.sim.verdict import Outcome, Stuck
 from mock_coordinator.sim.world import Happening, World
 from mock_coordinator.sim.world_context import Sink
@@ -56,7 +56,7 @@ class ProduceWorld(World[ProduceOptions, ProduceResult]):
         self.context = context
         self.brokers = Brokers(context)
         self.operator = Operator(context, self.brokers, context.options.forget)
-        self.population = Population(context, self.brokers, self.operator)
+        self.processes = Processes(context, self.brokers, self.operator)
 
     @classmethod
     def draw(cls, seed: int) -> ProduceOptions:
@@ -73,7 +73,7 @@ class ProduceWorld(World[ProduceOptions, ProduceResult]):
         options = self.context.options
         names = [f"t{number}" for number in range(options.topics)]
         self.operator.create_topics(names, options.partitions_max)
-        self.population.start()
+        self.processes.start()
 
     def _happenings(self) -> Iterable[Happening]:
         options, operator = self.context.options, self.operator
@@ -85,15 +85,15 @@ class ProduceWorld(World[ProduceOptions, ProduceResult]):
         )
 
     def _path(self) -> tuple[str, str] | None:
-        return self._between(self.brokers.core.broker.nodes.ids, self.population.names())
+        return self._between(self.brokers.core.broker.nodes.ids, self.processes.names())
 
     def _heal(self) -> None:
         self.brokers.heal()
-        self.population.heal()
+        self.processes.heal()
 
     def pending(self) -> Iterable[str]:
         """Who is not done."""
-        return self.population.pending()
+        return self.processes.pending()
 
     def _stay_in_order(self) -> None:
         """Nobody asks for anything any more, and what was reported is so."""

@@ -10,7 +10,7 @@ from mock_coordinator.core.logs.control_records import marker_commits
 from mock_coordinator.core.logs.log import PartitionLog
 from mock_coordinator.core.logs.record_batch import BatchHeader, read_header, records_of
 from mock_coordinator.sim.invariants import Violation
-from mock_coordinator.sim.producing.facts import Facts, Fate, Record, Told, Transaction
+from mock_coordinator.sim.producing.facts import Facts, Record, RecordStatus, Told, Transaction
 
 __all__ = [
     "Aborted",
@@ -116,23 +116,23 @@ class Writing:
         record.offset = offset
         self.written += 1
         if record.transaction is None:
-            record.fate = Fate.PLAIN
+            record.status = RecordStatus.PLAIN
             self._check_plain(record)
             return
         if not header.is_transactional:
             raise Violation(Unmixed, f"{record} is in no transaction")
-        record.fate = Fate.OPEN
+        record.status = RecordStatus.OPEN
         self._open.setdefault((tp, header.producer_id), []).append(record)
 
     def _check_plain(self, record: Record) -> None:
-        if record.told is Told.FAILED and record.fate is Fate.PLAIN:
+        if record.told is Told.FAILED and record.status is RecordStatus.PLAIN:
             raise Violation(Unwritten, f"{record} is at {record.offset}, and was told to be not")
 
     def _ended(self, tp: TopicPartition, header: BatchHeader, *, commit: bool) -> None:
         records = self._open.pop((tp, header.producer_id), [])
         ended: dict[Transaction, None] = {}
         for record in records:
-            record.fate = Fate.COMMITTED if commit else Fate.ABORTED
+            record.status = RecordStatus.COMMITTED if commit else RecordStatus.ABORTED
             assert record.transaction is not None
             ended[record.transaction] = None
         if commit and len(ended) > 1:
@@ -173,12 +173,12 @@ class Writing:
 
     def _check_end(self, transaction: Transaction, *, commit: bool) -> None:
         name = str(transaction)
-        fates = {record.fate for record in transaction.records}
+        statuses = {record.status for record in transaction.records}
         if commit and not transaction.is_commit_asked:
             raise Violation(Wanted, f"{name} is committed, and nobody asked for that")
-        if {Fate.COMMITTED, Fate.ABORTED} <= fates:
+        if {RecordStatus.COMMITTED, RecordStatus.ABORTED} <= statuses:
             raise Violation(Whole, f"{name} is committed in one place and aborted in another")
-        if transaction.offsets_seen and Fate.ABORTED in fates:
+        if transaction.offsets_seen and RecordStatus.ABORTED in statuses:
             raise Violation(Whole, f"{name} is aborted, and offsets of it are committed")
         if commit:
             self.committed += 1
@@ -203,7 +203,7 @@ class Writing:
     def _check_failed(self, transaction: Transaction) -> None:
         """Nothing of it may be visible."""
         is_visible = transaction.offsets_seen or any(
-            record.fate is Fate.COMMITTED for record in transaction.records
+            record.status is RecordStatus.COMMITTED for record in transaction.records
         )
         why = transaction.refused
         if transaction.told is Told.FAILED:
@@ -250,24 +250,24 @@ class Writing:
         for record in transaction.records:
             if record.told is not Told.DONE:
                 raise Violation(Committed, f"{record} is committed and was not acknowledged")
-            if record.fate is Fate.ABORTED:
+            if record.status is RecordStatus.ABORTED:
                 raise Violation(Committed, f"{record} is told to be committed, and is aborted")
 
     def unsettled(self) -> Iterable[str]:
         """What is not as it was told, or not known, and may yet become so."""
         for transaction in self._ledger.transactions:
             records = transaction.records
-            if any(record.fate is Fate.OPEN for record in records):
+            if any(record.status is RecordStatus.OPEN for record in records):
                 yield f"{transaction} is open"
             left = transaction.offsets.keys() - transaction.offsets_seen
             if transaction.told is Told.DONE:
-                if any(record.fate is not Fate.COMMITTED for record in records):
+                if any(record.status is not RecordStatus.COMMITTED for record in records):
                     yield f"{transaction} is not visible"
                 if left:
                     yield f"the offsets of {transaction} are not"
             elif transaction.offsets_seen and left:
                 yield f"only some offsets of {transaction} are there"
-            committed = [record.fate is Fate.COMMITTED for record in records]
+            committed = [record.status is RecordStatus.COMMITTED for record in records]
             if any(committed) and not all(committed):
                 yield f"only some records of {transaction} are visible"
             if any(committed) and left:

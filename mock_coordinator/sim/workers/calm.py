@@ -11,7 +11,7 @@ from kip848_client.core.member import MemberState
 from mock_coordinator.sim.verdict import Stuck
 from mock_coordinator.sim.workers.configuration import Configured, items_in
 from mock_coordinator.sim.workers.context import WorkerContext
-from mock_coordinator.sim.workers.population import Host, Population
+from mock_coordinator.sim.workers.processes import Host, Processes
 
 __all__ = ["Calm"]
 
@@ -28,11 +28,11 @@ class Calm:
     """``moves`` and ``ideal`` count what has been moved, and had to be."""
 
     def __init__(
-        self, context: WorkerContext, configured: Configured, population: Population
+        self, context: WorkerContext, configured: Configured, processes: Processes
     ) -> None:
         self._context = context
         self._configured = configured
-        self._population = population
+        self._processes = processes
         self.moves = 0
         self.ideal = 0
 
@@ -52,12 +52,12 @@ class Calm:
             yield f"{len(rests)} items rest: {' '.join(map(str, sorted(rests)[:5]))}"
         if alien := runs.keys() - configured:
             yield f"{len(alien)} run that are not configured: {' '.join(map(str, alien))}"
-        for process in self._population.processes:
+        for process in self._processes.alive:
             if process.core.state is not MemberState.STABLE:
                 yield f"{process.name} is {process.core.state.value}"
             elif set(process.core.assigned) != process.runs:
                 yield f"{process.name} runs {process.runs}, and has {process.core.assigned}"
-        for host in self._population.hosts:
+        for host in self._processes.hosts:
             if host.wanted and host.process is None:
                 yield f"{host.plan.host} has no process"
 
@@ -91,20 +91,20 @@ class Calm:
         return {item: name.partition(".")[0] for item, name in found.items()}
 
     def _living(self) -> list[str]:
-        return [host.plan.host for host in self._population.hosts if host.process is not None]
+        return [host.plan.host for host in self._processes.hosts if host.process is not None]
 
     def _bounce(self) -> None:
         """It gets back what it had, and nobody else stops anything for it. Not so for the one that
         has computed, which takes with it what is known of the others."""
         options, probes = self._context.options, self._context.probes
-        living = [each for each in self._population.hosts if each.process is not None]
+        living = [each for each in self._processes.hosts if each.process is not None]
         others = [each for each in living if not _has_computed(each)]
         if not others:
             return
         host = others[0]
         before = self._where()
         self._context.tell("world", "bounce", host.plan.host)
-        self._population.bounce(host)
+        self._processes.bounce(host)
         self.come_to_rest()
         after = self._where()
         # how long it takes to come back is chance; then others have its items, by right
@@ -118,7 +118,7 @@ class Calm:
         """Only what the newcomer gets moves."""
         before, workers = self._where(), len(self._living())
         self._context.tell("world", "join")
-        self._population.come()
+        self._processes.come()
         self.come_to_rest()
         if len(self._living()) == workers:
             return
@@ -134,13 +134,13 @@ class Calm:
 
     def _kill(self) -> None:
         """Only what it ran moves, after the delay, which counts once."""
-        hosts = [host for host in self._population.hosts if host.process is not None]
+        hosts = [host for host in self._processes.hosts if host.process is not None]
         if len(hosts) < 2:
             return
         host, before = hosts[-1], self._where()
         self._context.tell("world", "kill", host.plan.host)
         host.wanted = False
-        self._population.kill(host)
+        self._processes.kill(host)
         took_ms = self.come_to_rest()
         options = self._context.options
         limit_ms = options.session_timeout_ms + options.delay_max_ms + _SETTLING_MS

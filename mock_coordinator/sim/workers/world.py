@@ -17,8 +17,8 @@ from mock_coordinator.sim.workers.calm import Calm
 from mock_coordinator.sim.workers.configuration import Configured
 from mock_coordinator.sim.workers.context import GROUP, WorkerContext
 from mock_coordinator.sim.workers.options import WorkerOptions, draw_worker_options
-from mock_coordinator.sim.workers.population import Population
 from mock_coordinator.sim.workers.probes import WORKER_PROBES
+from mock_coordinator.sim.workers.processes import Processes
 from mock_coordinator.sim.world import Happening, World
 from mock_coordinator.sim.world_context import Sink
 
@@ -57,8 +57,8 @@ class WorkerWorld(World[WorkerOptions, WorkerResult]):
         self.context = context
         self.brokers = Brokers(context)
         self.configured = Configured(context)
-        self.population = Population(context, self.brokers, self.configured)
-        self.calm = Calm(context, self.configured, self.population)
+        self.processes = Processes(context, self.brokers, self.configured)
+        self.calm = Calm(context, self.configured, self.processes)
 
     @classmethod
     def draw(cls, seed: int) -> WorkerOptions:
@@ -71,20 +71,20 @@ class WorkerWorld(World[WorkerOptions, WorkerResult]):
         return cls(WorkerContext(options, sink))
 
     def _set_up(self) -> None:
-        self.population.start()
+        self.processes.start()
 
     def _happenings(self) -> Iterable[Happening]:
         options = self.context.options
         return (
-            (options.act_every_ms, self.population.act),
-            (options.configure_every_ms, self.population.configure),
+            (options.act_every_ms, self.processes.act),
+            (options.configure_every_ms, self.processes.configure),
             (options.move_every_ms, self._move),
             (options.stop_every_ms, self._stop_a_node),
             *self._network_faults(),
         )
 
     def _path(self) -> tuple[str, str] | None:
-        return self._between(self.brokers.core.broker.nodes.ids, self.population.names())
+        return self._between(self.brokers.core.broker.nodes.ids, self.processes.names())
 
     def _move(self) -> None:
         if self.brokers.some_run():
@@ -97,8 +97,8 @@ class WorkerWorld(World[WorkerOptions, WorkerResult]):
 
     def _heal(self) -> None:
         self.brokers.heal()
-        self.population.heal()
-        self.population.read()
+        self.processes.heal()
+        self.processes.read()
 
     def pending(self) -> Iterable[str]:
         """What does not run, or runs where it should not."""

@@ -13,7 +13,7 @@ from kip848_client.core.types import GroupId
 from mock_coordinator.sim.context import SimContext
 from mock_coordinator.sim.process import MemberPlan, MemberProcess
 
-__all__ = ["Consumer", "Population"]
+__all__ = ["Consumer", "Processes"]
 
 RESTART_MS_MAX = 5_000
 
@@ -29,7 +29,7 @@ class Consumer:
     process: MemberProcess | None = None
 
 
-class Population:
+class Processes:
     """All consumers, in the order in which they came."""
 
     def __init__(self, context: SimContext) -> None:
@@ -43,7 +43,7 @@ class Population:
         return [c for c in self.consumers if c.process is not None]
 
     @property
-    def processes(self) -> list[MemberProcess]:
+    def alive(self) -> list[MemberProcess]:
         """Their processes."""
         return [c.process for c in self.consumers if c.process is not None]
 

@@ -12,7 +12,7 @@ from mock_coordinator.sim.workers.configuration import Configured
 from mock_coordinator.sim.workers.context import WorkerContext
 from mock_coordinator.sim.workers.process import WorkerPlan, WorkerProcess
 
-__all__ = ["Host", "Population"]
+__all__ = ["Host", "Processes"]
 
 _HOSTS_MAX: Final = 6
 _AGAIN_MS_MAX: Final = 8_000
@@ -28,7 +28,7 @@ class Host:
     process: WorkerProcess | None = None
 
 
-class Population:
+class Processes:
     """All hosts, in the order in which they came."""
 
     def __init__(self, context: WorkerContext, brokers: Brokers, configured: Configured) -> None:
@@ -46,13 +46,13 @@ class Population:
         )
 
     @property
-    def processes(self) -> list[WorkerProcess]:
+    def alive(self) -> list[WorkerProcess]:
         """All that live."""
         return [host.process for host in self.hosts if host.process is not None]
 
     def names(self) -> list[str]:
         """Of all processes."""
-        return [process.name for process in self.processes]
+        return [process.name for process in self.alive]
 
     def start(self) -> None:
         """So many as the options say."""
@@ -148,7 +148,7 @@ class Population:
 
     def read(self) -> None:
         """All read what is configured, and one of them lets the group balance it."""
-        processes = self.processes
+        processes = self.alive
         for number, process in enumerate(self._rng.sample(processes, len(processes))):
             process.enter(partial(process.read, asks=number == 0))
 
@@ -156,7 +156,7 @@ class Population:
 
     def heal(self) -> None:
         """Nobody sleeps any more, and who shall run runs."""
-        for process in self.processes:
+        for process in self.alive:
             process.wake()
         if not any(host.wanted for host in self.hosts):
             self.come()

@@ -13,13 +13,13 @@ from mock_coordinator.sim.exactly_once.process import GROUP, Plan, Process
 from mock_coordinator.sim.process_life import NamedProcesses
 from mock_coordinator.sim.producing.operator import Operator
 
-__all__ = ["Population"]
+__all__ = ["Processes"]
 
 _NAMES_MAX: Final = 4
 _ALIKE_MAX: Final = 3
 
 
-class Population:
+class Processes:
     """All processes. Names are transactional ids."""
 
     def __init__(
@@ -30,7 +30,7 @@ class Population:
         self._operator = operator
         self._rng = context.kernel.rng("population")
         self._plans: dict[str, Plan] = {}
-        self._processes = NamedProcesses[Process](
+        self._by_name = NamedProcesses[Process](
             context.kernel, self._rng, self._begin, again_ms_max=1_000
         )
         self._wanted: set[str] = set()
@@ -73,19 +73,19 @@ class Population:
         if name not in self._wanted:
             return
         nodes = self._brokers.core.broker.nodes.ids
-        full = self._processes.next_name(name)
+        full = self._by_name.next_name(name)
         process = Process(self._context, full, self._plans[name], nodes, self._ended)
-        self._processes.add(name, process)
+        self._by_name.add(name, process)
 
     def names(self) -> list[str]:
         """Of all processes."""
-        return self._processes.names()
+        return self._by_name.names()
 
     # -- what happens to them ----------------------------------------------------------------
 
     def act(self) -> None:
         """Something happens to one of them."""
-        processes = self._processes.processes
+        processes = self._by_name.alive
         if processes:
             weights = [weight for weight, _ in self._acts]
             self._rng.choices(self._acts, weights)[0][1](self._rng.choice(processes))
@@ -94,8 +94,8 @@ class Population:
 
     def _kill(self, process: Process) -> None:
         self._context.probes.reached("killed")
-        self._processes.kill(process.plan.transactional_id, process)
-        self._processes.begin_later(process.plan.transactional_id)
+        self._by_name.kill(process.plan.transactional_id, process)
+        self._by_name.begin_later(process.plan.transactional_id)
 
     def _stop(self, process: Process) -> None:
         self._context.probes.reached("stopped")
@@ -110,9 +110,9 @@ class Population:
     def _rival(self, process: Process) -> None:
         name = process.plan.transactional_id
         may_have = self._context.options.level <= 2  # see the rivals of ``sim.producing``
-        if may_have and len(self._processes.living[name]) < _ALIKE_MAX:
+        if may_have and len(self._by_name.living[name]) < _ALIKE_MAX:
             self._context.probes.reached("rival processor")
-            self._processes.begin_later(name)
+            self._by_name.begin_later(name)
 
     def _go(self, process: Process) -> None:
         name = process.plan.transactional_id
@@ -120,26 +120,26 @@ class Population:
             return
         self._context.probes.reached("one less")
         self._wanted.discard(name)
-        for each in self._processes.living[name]:
+        for each in self._by_name.living[name]:
             each.enter(each.stop)
 
     def _ended(self, process: Process) -> None:
         """Its processor has ended, by itself or stopped."""
         name = process.plan.transactional_id
-        if process not in self._processes.living[name]:
+        if process not in self._by_name.living[name]:
             return
-        self._processes.living[name].remove(process)
-        if name in self._wanted and not self._processes.living[name]:
-            self._processes.begin_later(name)
+        self._by_name.living[name].remove(process)
+        if name in self._wanted and not self._by_name.living[name]:
+            self._by_name.begin_later(name)
 
     # -- the end -----------------------------------------------------------------------------
 
     def heal(self) -> None:
         """Nobody has a rival any more, or sleeps."""
-        for name, processes in self._processes.living.items():
+        for name, processes in self._by_name.living.items():
             spare = processes[:-1] if name in self._wanted else list(processes)
             for process in spare:
-                self._processes.kill(process.plan.transactional_id, process)
+                self._by_name.kill(process.plan.transactional_id, process)
             for process in processes:
                 process.wake()
         if not self._wanted:

@@ -14,7 +14,7 @@ from mock_coordinator.sim.producing.options import ProduceOptions
 from mock_coordinator.sim.producing.process import Process
 from mock_coordinator.sim.producing.users import PlainUser, TransactionalUser
 
-__all__ = ["Population"]
+__all__ = ["Processes"]
 
 _SLEEP_MS_MAX = 15_000
 _FINAL_PROCESSES_MAX = 10
@@ -22,7 +22,7 @@ _FINAL_PROCESSES_MAX = 10
 still arrive, and take a transactional id from whoever has it."""
 
 
-class Population:
+class Processes:
     """All processes. ``names`` are transactional ids, and names of producers without one."""
 
     def __init__(
@@ -32,7 +32,7 @@ class Population:
         self._brokers = brokers
         self._operator = operator
         self._rng = context.kernel.rng("population")
-        self._processes = NamedProcesses[Process](
+        self._by_name = NamedProcesses[Process](
             context.kernel, self._rng, self._begin, again_ms_max=1_000
         )
         self._owners: dict[Process, str] = {}
@@ -71,7 +71,7 @@ class Population:
         context = self._context
         nodes = self._brokers.core.broker.nodes.ids
         process = Process(
-            context, self._processes.next_name(name), self._settings(name), nodes, self._ended
+            context, self._by_name.next_name(name), self._settings(name), nodes, self._ended
         )
         rng = context.kernel.rng(f"user {process.name}")
         user: PlainUser | TransactionalUser
@@ -79,7 +79,7 @@ class Population:
             user = TransactionalUser(context, process, rng, self, name)
         else:
             user = PlainUser(context, process, rng, self)
-        self._processes.add(name, process)
+        self._by_name.add(name, process)
         self._owners[process] = name
         self._users[process] = user
         context.tell(process.name, "born")
@@ -87,18 +87,18 @@ class Population:
 
     def names(self) -> list[str]:
         """Of all processes."""
-        return self._processes.names()
+        return self._by_name.names()
 
-    # -- fortune -----------------------------------------------------------------------------
+    # -- faults -----------------------------------------------------------------------------
 
-    def befalls(self, process: Process) -> None:
+    def may_strike(self, process: Process) -> None:
         """It may die, sleep, or get a rival."""
         context, options, name = self._context, self._context.options, self._owners[process]
         if context.happens("crash", options.crash):
             if self._rng.random() < 0.6:
                 context.probes.reached("a crash")
-                self._processes.kill(self._owners[process], process)
-                self._processes.begin_later(name)
+                self._by_name.kill(self._owners[process], process)
+                self._by_name.begin_later(name)
             else:
                 context.kernel.after(
                     0, lambda: process.enter(lambda: process.live(self._users[process].close()))
@@ -118,17 +118,17 @@ class Population:
         # not where the version changes: one that speaks V2 and was fenced by one that speaks V1 may
         # be answered that it has ended its transaction, with the epoch of its rival (KIP-890 takes
         # it for a retry, and does not ask how the epoch came to be raised)
-        if self._context.options.level <= 2 and len(self._processes.living[name]) < 3:
+        if self._context.options.level <= 2 and len(self._by_name.living[name]) < 3:
             self._context.probes.reached("a rival")
-            self._processes.begin_later(name)
+            self._by_name.begin_later(name)
 
     def _ended(self, process: Process) -> None:
         """Its user has nothing more to do: its producer was closed."""
         name, user = self._owners[process], self._users[process]
-        if process not in self._processes.living[name]:
+        if process not in self._by_name.living[name]:
             return
-        self._processes.kill(self._owners[process], process)
-        others = self._processes.living[name]
+        self._by_name.kill(self._owners[process], process)
+        others = self._by_name.living[name]
         if self._context.healed:
             failed = isinstance(user, TransactionalUser) and user.good < 1
             if not failed:
@@ -137,27 +137,27 @@ class Population:
             self._failed_late += 1
             assert self._failed_late < _FINAL_PROCESSES_MAX, f"{name} fails for ever: {user.error}"
         if not others:
-            self._processes.begin_later(name)
+            self._by_name.begin_later(name)
 
     # -- the end -----------------------------------------------------------------------------
 
     def heal(self) -> None:
         """Nobody has a rival any more, or sleeps."""
-        for processes in self._processes.living.values():
+        for processes in self._by_name.living.values():
             for process in processes[:-1]:
-                self._processes.kill(self._owners[process], process)
+                self._by_name.kill(self._owners[process], process)
             for process in processes:
                 process.wake()
 
     def pending(self) -> Iterator[str]:
         """Who is not done."""
-        for name in self._processes.living:
+        for name in self._by_name.living:
             if name not in self._settled:
-                names = ", ".join(each.name for each in self._processes.living[name])
+                names = ", ".join(each.name for each in self._by_name.living[name])
                 yield f"{name} is not done ({names})"
 
     def close(self) -> None:
         """The world ends."""
-        for processes in self._processes.living.values():
+        for processes in self._by_name.living.values():
             for process in tuple(processes):
-                self._processes.kill(self._owners[process], process)
+                self._by_name.kill(self._owners[process], process)
