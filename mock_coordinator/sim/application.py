@@ -22,7 +22,7 @@ from kip848_client.core.offsets import CommitAsked, CommitKind, CommittableOffse
 from kip848_client.core.types import TopicIdPartition, TopicPartition
 from mock_coordinator.sim.context import SimContext
 from mock_coordinator.sim.group_requests import Sender
-from mock_coordinator.sim.holding import Holding
+from mock_coordinator.sim.held_partitions import HeldPartitions
 from mock_coordinator.sim.node_requests import Wires
 
 __all__ = ["Application", "Host"]
@@ -49,7 +49,7 @@ class Host(Sender, Protocol):
         ...
 
 
-class Application(Holding):
+class Application(HeldPartitions):
     """Everything that is the user's in a process."""
 
     def __init__(

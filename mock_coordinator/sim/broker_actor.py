@@ -224,9 +224,9 @@ class BrokerActor:
         return replies[0].response
 
     def _note(self) -> None:
-        """Have what was produced written into the histories."""
+        """Have what was produced written into the truth."""
         for topic_id, partition, log in self._logs():
-            history = self._context.histories.of(topic_id, partition)
+            history = self._context.truth.of(topic_id, partition)
             if history.end != log.high_watermark:
                 history.look(log)
 

@@ -35,8 +35,8 @@ from kip848_client.errors import Kip848Error
 from mock_coordinator.sim.context import GroupContext
 from mock_coordinator.sim.fetching.driver import FetchDriver
 from mock_coordinator.sim.fetching.reader import RecordReader
-from mock_coordinator.sim.history import Reader, WrongRecord
 from mock_coordinator.sim.invariants import Deliveries, Violation
+from mock_coordinator.sim.log_truth import Reader, WrongRecord
 from mock_coordinator.sim.node_requests import Wires
 from mock_coordinator.sim.swarm import GroupParameters
 
@@ -204,6 +204,6 @@ class MemberRecords:
         self._context.tell(self._client, "position", f"{tp.topic}-{tp.partition}={offset}")
         committed = offset if command.committed else None
         self._tracker.seek(tp, offset, committed=committed)
-        history = self._context.histories.of(self._assigned[tp], tp.partition)
+        history = self._context.truth.of(self._assigned[tp], tp.partition)
         committed_only = self._read_committed
         self._readers[tp] = Reader(history, read_committed=committed_only, next_offset=offset)

@@ -31,10 +31,10 @@ from mock_coordinator.sim.kernel import Kernel
 from mock_coordinator.sim.probes import Probes
 from mock_coordinator.sim.trace import Trace
 
-__all__ = ["Connection", "Network", "Packet", "Weather"]
+__all__ = ["Connection", "Network", "NetworkFaults", "Packet"]
 
 
-class Weather(Protocol):
+class NetworkFaults(Protocol):
     """How bad a network is; see ``Options``."""
 
     @property
@@ -106,7 +106,9 @@ Path = tuple[str, str]
 class Network:
     """All connections, and the troubles of the moment."""
 
-    def __init__(self, kernel: Kernel, options: Weather, trace: Trace, probes: Probes) -> None:
+    def __init__(
+        self, kernel: Kernel, options: NetworkFaults, trace: Trace, probes: Probes
+    ) -> None:
         self._kernel = kernel
         self._options = options
         self._trace = trace

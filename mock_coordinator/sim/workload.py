@@ -8,9 +8,9 @@ from typing import Final
 from kip848_client.core.member import LeaveMode
 from kip848_client.core.types import GroupId
 from mock_coordinator.sim.context import SimContext
-from mock_coordinator.sim.occasions import Occasions
 from mock_coordinator.sim.operator import Operator
 from mock_coordinator.sim.processes import Consumer, Processes
+from mock_coordinator.sim.schedule import Schedule
 
 __all__ = ["Workload"]
 
@@ -30,7 +30,7 @@ class Workload:
         self._operator = operator
         self._processes = processes
         self._rng = context.kernel.rng("workload")
-        self._occasions = Occasions(context.kernel, self._rng)
+        self._schedule = Schedule(context.kernel, self._rng)
         self._acts: list[tuple[int, Callable[[], None]]] = [
             (4, self._change_subscription),
             (1, self._unsubscribe),
@@ -60,11 +60,11 @@ class Workload:
 
     def start(self) -> None:
         """From now on."""
-        self._occasions.repeat(self._context.options.act_every_ms, self._act)
+        self._schedule.repeat(self._context.options.act_every_ms, self._act)
 
     def _produce(self) -> None:
         """Go on writing records until there are no more acts."""
-        if not self._occasions.over:
+        if not self._schedule.over:
             self._operator.produce()
             longest_ms = 2 * self._context.options.produce_every_ms
             delay_ms = self._context.kernel.rng("produce").randint(1, longest_ms)
@@ -72,7 +72,7 @@ class Workload:
 
     def stop(self) -> None:
         """No new acts. Those that were begun are brought to their end by healing."""
-        self._occasions.stop()
+        self._schedule.stop()
 
     def _act(self) -> None:
         weights = [weight for weight, _ in self._acts]
@@ -164,7 +164,7 @@ class Workload:
 
     def _returner(self, consumer: Consumer) -> Callable[[], None]:
         def come_back() -> None:
-            if not self._occasions.over:
+            if not self._schedule.over:
                 consumer.wanted = True
                 self._processes.start(consumer)
 
@@ -222,5 +222,5 @@ class Workload:
 
     def _clean_up(self, group_id: GroupId, times: int) -> None:
         """Ask again for a while: it is refused while the group has members."""
-        if not self._occasions.over and times and not self._operator.delete_group(group_id):
+        if not self._schedule.over and times and not self._operator.delete_group(group_id):
             self._context.kernel.after(1_000, lambda: self._clean_up(group_id, times - 1))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from mock_coordinator.sim.nodes import node_name
-from mock_coordinator.sim.occasions import Occasions
+from mock_coordinator.sim.schedule import Schedule
 from mock_coordinator.sim.swarm import AnyParameters, replaying
 from mock_coordinator.sim.verdict import Failure, Outcome, Stuck
 from mock_coordinator.sim.world_context import Sink, WorldContext
@@ -41,7 +41,7 @@ class World(ABC, Generic[AnyParameters, AnyOutcome]):
         self._world = context
         self._start_ms = context.kernel.now_ms
         self._rng = context.kernel.rng("faults")
-        self._occasions = Occasions(context.kernel, self._rng)
+        self._schedule = Schedule(context.kernel, self._rng)
 
     @classmethod
     @abstractmethod
@@ -71,9 +71,9 @@ class World(ABC, Generic[AnyParameters, AnyOutcome]):
             self._set_up()
             context.tell("world", "safety")
             for mean_ms, action in self._happenings():
-                self._occasions.repeat(mean_ms, action)
+                self._schedule.repeat(mean_ms, action)
             context.kernel.run_for(context.options.safety_ms)
-            self._occasions.stop()
+            self._schedule.stop()
             context.tell("world", "liveness")
             context.healed = True
             context.network.heal()

@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 from kip848_client.history.core import HistoryEvent
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.profiles import profile_named
-from mock_coordinator.sim.history import Histories
 from mock_coordinator.sim.kernel import Kernel
+from mock_coordinator.sim.log_truth import LogTruth
 from mock_coordinator.sim.network import Network
 from mock_coordinator.sim.node_requests import Wires
 from mock_coordinator.sim.probes import Probes
@@ -45,7 +45,7 @@ class WorldContext(Generic[Parameters_co]):
         self.trace = Trace(self.kernel.now_ms, sink)
         self.probes = Probes(probes)
         self.network = Network(self.kernel, options, self.trace, self.probes)
-        self.histories = Histories()
+        self.truth = LogTruth()
         self.healed = False
         self.record = record
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Final
 
-from mock_coordinator.sim.fetching import asking, reading, structure
+from mock_coordinator.sim.fetching import delivery_checks, request_checks, state_checks
 from tests.known_bugs.of_leaders import LEADERS, REPLICAS, TRUNCATION
 from tests.known_bugs.of_positions import PAUSES, POSITIONS
 from tests.known_bugs.of_records import PACE, RECORDS
@@ -96,7 +96,7 @@ def _checkers() -> Iterator[str]:
 
 def _what_holds() -> Iterator[tuple[str, str]]:
     """Each checker, and what its module says of it."""
-    for module in (reading, asking, structure):
+    for module in (delivery_checks, request_checks, state_checks):
         said = re.split(r"\n- ``(\w+)``: ", "\n" + (inspect.getdoc(module) or ""))[1:]
         for checker, text in zip(said[::2], said[1::2], strict=True):
             yield checker, " ".join(text.split()).replace("``", "`").rstrip(".")

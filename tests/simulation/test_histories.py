@@ -8,7 +8,7 @@ import pytest
 from mock_coordinator.core.logs.batch_writer import NewRecord, encode_batch
 from mock_coordinator.core.logs.log import PartitionLog
 from mock_coordinator.core.logs.record_batch import read_header
-from mock_coordinator.sim.history import History, Reader, WrongRecord
+from mock_coordinator.sim.log_truth import PartitionTruth, Reader, WrongRecord
 
 _TRANSACTIONAL = 0x10
 
@@ -18,7 +18,7 @@ class Written:
 
     def __init__(self) -> None:
         self.log = PartitionLog()
-        self.history = History()
+        self.history = PartitionTruth()
 
     def plain(self, *values: bytes) -> None:
         batch = encode_batch([NewRecord(value) for value in values], 0)

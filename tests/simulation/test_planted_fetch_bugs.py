@@ -21,16 +21,16 @@ from kip848_client.core.fetch._planner import Planner
 from kip848_client.core.fetch._sessions import FetchSession
 from kip848_client.core.fetch._tenures import Tenures
 from kip848_client.core.fetch._topics import Topics
-from mock_coordinator.sim.fetching import asking, reading, structure
-from mock_coordinator.sim.fetching.asking import (
+from mock_coordinator.sim.fetching import delivery_checks, request_checks, state_checks
+from mock_coordinator.sim.fetching.delivery_checks import Closed, Delivered, Moved
+from mock_coordinator.sim.fetching.request_checks import (
     NoStarvation,
     NoStorm,
     OneRequest,
     Sane,
     Session,
 )
-from mock_coordinator.sim.fetching.reading import Closed, Delivered, Moved
-from mock_coordinator.sim.fetching.structure import Adjoin, Awaited, Budget, Inert, InStep
+from mock_coordinator.sim.fetching.state_checks import Adjoin, Awaited, Budget, Inert, InStep
 from mock_coordinator.sim.fetching.world import FetchWorld
 from mock_coordinator.sim.verdict import Stuck
 from tests.simulation.planted import Bug, found
@@ -383,6 +383,6 @@ def test_each_checker_finds_a_planted_bug() -> None:
     assert wanted == {bug.said for bug in BUGS}
     quick = {bug.said for bug in BUGS if bug.name not in _FEW_SHOW}
     assert quick == wanted, "each has one for every run"
-    known = {*asking.__all__, *reading.__all__, *structure.__all__}
-    who_checks = {"Asking", "Reading", "Structure"}
+    known = {*request_checks.__all__, *delivery_checks.__all__, *state_checks.__all__}
+    who_checks = {"RequestChecks", "DeliveryChecks", "StateChecks"}
     assert {each.__name__ for each in CHECKERS} == known - who_checks

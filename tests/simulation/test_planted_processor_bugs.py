@@ -20,23 +20,23 @@ from mock_coordinator.core.groups.records.state_records import (
     OffsetAndMetadata,
     OffsetCommit,
 )
-from mock_coordinator.sim.exactly_once import judge
-from mock_coordinator.sim.exactly_once.consuming import Consuming
-from mock_coordinator.sim.exactly_once.judge import (
+from mock_coordinator.sim.exactly_once import checks
+from mock_coordinator.sim.exactly_once.checks import (
+    Checks,
     EachOnce,
     EndedFirst,
-    Judge,
     NotInDoubt,
     OffsetsToo,
     OutputsToo,
     Owned,
     StaleOwner,
 )
+from mock_coordinator.sim.exactly_once.consuming import Consuming
 from mock_coordinator.sim.exactly_once.world import ProcessWorld
-from mock_coordinator.sim.history import Histories
 from mock_coordinator.sim.invariants import Violation
+from mock_coordinator.sim.log_truth import LogTruth
 from mock_coordinator.sim.producing.facts import Facts, Transaction
-from mock_coordinator.sim.producing.writing import Writing
+from mock_coordinator.sim.producing.log_checks import LogChecks
 from mock_coordinator.sim.recorded_groups import RecordedGroups
 from tests.simulation.planted import Bug, found, heads
 from tests.support.planting import Plant, plant
@@ -333,7 +333,7 @@ def test_a_planted_bug_is_found(monkeypatch: pytest.MonkeyPatch, bug: Bug) -> No
 def test_each_checker_finds_a_planted_bug() -> None:
     wanted = {f"Violation: {each.__name__}" for each in CHECKERS}
     assert wanted <= {bug.said for bug in BUGS}
-    assert {each.__name__ for each in CHECKERS} == {*judge.__all__} - {"Judge", "Work"}
+    assert {each.__name__ for each in CHECKERS} == {*checks.__all__} - {"Checks", "Work"}
 
 
 @pytest.mark.timeout(400)
@@ -346,7 +346,7 @@ def test_only_the_owner_check_finds_some_of_its_bug(monkeypatch: pytest.MonkeyPa
         changes = _SHORT | bug.changes
         if any(bug.said in head for head in heads(ProcessWorld, [seed], changes)):
             with monkeypatch.context() as blind:
-                plant(blind, Plant(Judge, "_offered", "member is None or", "False and"))
+                plant(blind, Plant(Checks, "_offered", "member is None or", "False and"))
                 if not list(heads(ProcessWorld, [seed], changes)):
                     return
     raise AssertionError("whatever it finds, others find")
@@ -354,9 +354,9 @@ def test_only_the_owner_check_finds_some_of_its_bug(monkeypatch: pytest.MonkeyPa
 
 def test_offsets_of_who_has_not_the_partition_are_noticed() -> None:
     topic_id = TopicId(bytes(15) + b"1")
-    judge = Judge(Writing(Facts()), Histories(), dead_letters=False, mixed=False)
-    judge.ids["in"], judge.members["x#1"] = topic_id, "m"
-    judge.works["its"] = Transaction("x#1", "x", 1)
+    checks = Checks(LogChecks(Facts()), LogTruth(), dead_letters=False, mixed=False)
+    checks.ids["in"], checks.members["x#1"] = topic_id, "m"
+    checks.works["its"] = Transaction("x#1", "x", 1)
     value = OffsetAndMetadata(offset=3, metadata="its", commit_timestamp_ms=0)
     offered = [OffsetCommit("g", "in", 0, value, producer=(5, 0))]
     groups = RecordedGroups(1)
@@ -365,11 +365,11 @@ def test_offsets_of_who_has_not_the_partition_are_noticed() -> None:
             "g", "m", CurrentAssignment(member_epoch=1, assigned={topic_id: {0: 1}})
         )
     )
-    judge.written(groups, offered)
+    checks.written(groups, offered)
     groups.note(
         CurrentMemberAssignment(
             "g", "m", CurrentAssignment(member_epoch=2, assigned={topic_id: {1: 2}})
         )
     )
     with pytest.raises(Violation, match="which is not held for it"):
-        judge.written(groups, offered)
+        checks.written(groups, offered)

@@ -18,18 +18,8 @@ from kip848_client.core.produce._sequences import Sequences
 from kip848_client.core.produce._transaction import Transactions
 from kip848_client.core.produce._transaction_requests import Requests
 from mock_coordinator.core.transaction_coordinator import ending, initializing
-from mock_coordinator.sim.producing import asking, structure, writing
-from mock_coordinator.sim.producing.asking import (
-    Announced,
-    InFlight,
-    NoStorm,
-    OneAtATime,
-    OneVersion,
-    TheSame,
-)
-from mock_coordinator.sim.producing.structure import Awaited, Budget, Inert, Released, ToldOnce
-from mock_coordinator.sim.producing.world import ProduceWorld
-from mock_coordinator.sim.producing.writing import (
+from mock_coordinator.sim.producing import log_checks, request_checks, state_checks
+from mock_coordinator.sim.producing.log_checks import (
     Aborted,
     Acknowledged,
     Committed,
@@ -41,6 +31,16 @@ from mock_coordinator.sim.producing.writing import (
     Wanted,
     Whole,
 )
+from mock_coordinator.sim.producing.request_checks import (
+    Announced,
+    InFlight,
+    NoStorm,
+    OneAtATime,
+    OneVersion,
+    TheSame,
+)
+from mock_coordinator.sim.producing.state_checks import Awaited, Budget, Inert, Released, ToldOnce
+from mock_coordinator.sim.producing.world import ProduceWorld
 from mock_coordinator.sim.verdict import Stuck
 from tests.simulation.planted import Bug, found
 from tests.support.planting import Plant, plant
@@ -428,6 +428,6 @@ def test_each_checker_finds_a_planted_bug() -> None:
     """And so does the wait for everybody to be done."""
     wanted = {f"Violation: {each.__name__}" for each in CHECKERS} | {Stuck.__name__}
     assert wanted == {bug.said for bug in BUGS}
-    known = {*asking.__all__, *writing.__all__, *structure.__all__}
-    who_checks = {"Asking", "Writing", "Structure"}
+    known = {*request_checks.__all__, *log_checks.__all__, *state_checks.__all__}
+    who_checks = {"RequestChecks", "LogChecks", "StateChecks"}
     assert {each.__name__ for each in CHECKERS} == known - who_checks

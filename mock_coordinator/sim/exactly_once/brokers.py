@@ -15,7 +15,7 @@ from mock_coordinator.sim.client_connection import unpack_request
 from mock_coordinator.sim.exactly_once.context import ProcessContext
 from mock_coordinator.sim.exactly_once.options import ProcessOptions
 from mock_coordinator.sim.network import Connection, Packet
-from mock_coordinator.sim.producing.troubles import TroubledNodes
+from mock_coordinator.sim.producing.broker_faults import FaultyNodes
 
 __all__ = ["DEAD", "OUT", "Brokers"]
 
@@ -26,7 +26,7 @@ DEAD = "dead"
 _JOURNALS = 2
 
 
-class Brokers(TroubledNodes[ProcessOptions]):
+class Brokers(FaultyNodes[ProcessOptions]):
     """All nodes."""
 
     def __init__(self, context: ProcessContext) -> None:
@@ -52,7 +52,7 @@ class Brokers(TroubledNodes[ProcessOptions]):
         context = self._context
         of_groups = [each for each in records if not isinstance(each, OffsetCommit)]
         context.checkers.written(context.kernel.now_ms, of_groups)
-        context.judge.written(context.checkers.groups, records)
+        context.checks.written(context.checkers.groups, records)
 
     def note(self) -> None:
         """Have what was appended read."""
@@ -60,7 +60,7 @@ class Brokers(TroubledNodes[ProcessOptions]):
             if topic.name in (OUT, DEAD):
                 self._context.writing.look(TopicPartition(topic.name, partition), log)
                 continue
-            history = self._context.histories.of(topic.topic_id, partition)
+            history = self._context.truth.of(topic.topic_id, partition)
             if history.end != log.high_watermark:
                 history.look(log)
 

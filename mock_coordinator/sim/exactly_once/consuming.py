@@ -21,7 +21,7 @@ from kip848_client.errors import CallbackError, CommitFailed, Kip848Error, NotAs
 from kip848_client.processor.core import Portion
 from mock_coordinator.sim.exactly_once.context import ProcessContext
 from mock_coordinator.sim.group_requests import Sender
-from mock_coordinator.sim.holding import Holding
+from mock_coordinator.sim.held_partitions import HeldPartitions
 from mock_coordinator.sim.kernel import Timer
 from mock_coordinator.sim.node_requests import Wires
 
@@ -70,7 +70,7 @@ class _Host(Sender, Protocol):
         ...
 
 
-class Consuming(Holding):
+class Consuming(HeldPartitions):
     """Of one process, the ``host``."""
 
     def __init__(

@@ -88,7 +88,7 @@ class Process(ProcessLife):
             saw=self._saw,
         )
         self.driver.attach(self.consumer, self.producer)
-        context.judge.members[name] = self.member_id
+        context.checks.members[name] = self.member_id
         context.checkers.enter(self)
         context.tell(name, "born", plan.transactional_id)
         self._start()

@@ -27,9 +27,9 @@ from kip848_client.errors import (
 )
 from kip848_client.processor.core import Abort, Begin, Commit, Done, Event, Failed, SendOffsets
 from mock_coordinator.sim.exactly_once.calls import Sent
+from mock_coordinator.sim.exactly_once.checks import Work
 from mock_coordinator.sim.exactly_once.consuming import Consuming
 from mock_coordinator.sim.exactly_once.context import ProcessContext
-from mock_coordinator.sim.exactly_once.judge import Work
 from mock_coordinator.sim.exactly_once.values import signed
 from mock_coordinator.sim.kernel import Timer
 from mock_coordinator.sim.producing.facts import Told, Transaction
@@ -144,7 +144,7 @@ class Transacting:
         if error is None:
             transaction = Transaction(self._name, self._transactional_id, next(self._numbers))
             self._context.facts.transactions.append(transaction)
-            self._context.judge.works[str(transaction)] = transaction
+            self._context.checks.works[str(transaction)] = transaction
             self.work = Work(transaction)
 
     def _send_offsets(self, command: SendOffsets, work: Work) -> None:

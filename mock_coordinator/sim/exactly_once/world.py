@@ -68,10 +68,10 @@ class ProcessWorld(World[ProcessOptions, ProcessResult]):
         return cls(ProcessContext(options, sink))
 
     def _set_up(self) -> None:
-        options, judge = self.context.options, self.context.judge
+        options, checks = self.context.options, self.context.checks
         names = [f"in{number}" for number in range(options.topics)]
         self.operator.create_topics([*names, OUT, DEAD], options.partitions_max)
-        judge.ids = {topic.name: topic.topic_id for topic in self.brokers.topics}
+        checks.ids = {topic.name: topic.topic_id for topic in self.brokers.topics}
         for _ in range(5):
             self.source.write()
         self.processes.start()
@@ -98,7 +98,7 @@ class ProcessWorld(World[ProcessOptions, ProcessResult]):
 
     def pending(self) -> Iterable[str]:
         """What is not processed."""
-        return self.context.judge.pending(dict(self.brokers.ends()))
+        return self.context.checks.pending(dict(self.brokers.ends()))
 
     def _stay_in_order(self) -> None:
         """Nothing comes any more, and what was reported is so."""
@@ -106,17 +106,17 @@ class ProcessWorld(World[ProcessOptions, ProcessResult]):
         context.tell("world", "quiet")
         context.kernel.run_for(_QUIET_MS)
         stuck = [*context.writing.unsettled(), *self.pending()]
-        if context.judge.done != self.source.written:
-            stuck.append(f"{context.judge.done} of {self.source.written} inputs are processed")
+        if context.checks.done != self.source.written:
+            stuck.append(f"{context.checks.done} of {self.source.written} inputs are processed")
         if stuck:
             raise Stuck("; ".join(stuck))
 
     def _outcome(self, converged_ms: int) -> ProcessResult:
         context = self.context
-        if context.judge.offsets_alone:
+        if context.checks.offsets_alone:
             context.probes.reached("offsets alone")
         return ProcessResult(
-            records=context.judge.done,
+            records=context.checks.done,
             written=self.source.written,
             transactions=len(context.facts.transactions),
             committed=context.probes.counts["processed"],

@@ -88,9 +88,9 @@ class Brokers(Nodes[FetchOptions]):
             yield self.core.fetches(node_id).sessions.ids
 
     def note(self) -> None:
-        """Have what was appended written into the histories."""
+        """Have what was appended written into the truth."""
         for topic, partition, log in self.logs():
-            history = self._context.histories.of(topic.topic_id, partition)
+            history = self._context.truth.of(topic.topic_id, partition)
             if history.end != log.high_watermark:
                 history.look(log)
                 longest = max(len(batch.data) for batch in log.batches)
@@ -103,7 +103,7 @@ class Brokers(Nodes[FetchOptions]):
         node_id, request = waiting.node_id, waiting.request
         if not isinstance(request, FetchRequest):
             return None
-        self._context.judge.arrived(request, waiting.packet.version)
+        self._context.checks.arrived(request, waiting.packet.version)
         context = self._context
         if context.happens("refuse", context.options.refuse / 2):
             code = self._rng.choice(_REQUEST_CODES)
@@ -197,7 +197,7 @@ class Brokers(Nodes[FetchOptions]):
         self, node_id: int, asked: dict[FetchKey, int], response: FetchResponse
     ) -> None:
         """What gives a client the right to go elsewhere."""
-        judge = self._context.judge
+        checks = self._context.checks
         for topic in response.responses:
             topic_id = TopicId(bytes(topic.topic_id))
             known = self.core.broker.catalog.topic_by_id(topic_id)
@@ -206,11 +206,11 @@ class Brokers(Nodes[FetchOptions]):
                 leads = known is not None and self.leader(known, row.partition_index) == node_id
                 if row.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and leads:
                     self._context.probes.reached("OFFSET_OUT_OF_RANGE at the leader")
-                    judge.out_of_range((topic_id, row.partition_index), offset)
+                    checks.out_of_range((topic_id, row.partition_index), offset)
                 if row.diverging_epoch.epoch >= 0:
                     self._context.probes.reached("a diverging epoch")
                     end = row.diverging_epoch.end_offset
-                    judge.diverged((topic_id, row.partition_index), end)
+                    checks.diverged((topic_id, row.partition_index), end)
                 if row.preferred_read_replica >= 0:
                     self._context.probes.reached("a preferred replica")
 

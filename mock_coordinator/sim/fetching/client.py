@@ -23,7 +23,7 @@ from mock_coordinator.sim.fetching.brokers import RACKS, Brokers
 from mock_coordinator.sim.fetching.context import FetchContext
 from mock_coordinator.sim.fetching.driver import FetchDriver
 from mock_coordinator.sim.fetching.shown import shown
-from mock_coordinator.sim.fetching.structure import Structure
+from mock_coordinator.sim.fetching.state_checks import StateChecks
 from mock_coordinator.sim.nodes import node_name
 
 __all__ = ["Client"]
@@ -58,12 +58,12 @@ class Client:
             watch=self._watch,
         )
         self.core = self._driver.core
-        self._structure = Structure(
+        self._state_checks = StateChecks(
             self.core, settings, brokers.session, lambda: brokers.longest_batch
         )
         self.committed: dict[TopicIdPartition, StoredOffset] = {}
         self.steps = 0
-        context.judge.watch(self.core)
+        context.checks.watch(self.core)
 
     def _settings(self) -> FetchSettings:
         options = self._context.options
@@ -93,10 +93,10 @@ class Client:
         context.tell(NAME, "event", shown(event))
         for command in commands:
             context.tell(NAME, "command", shown(command))
-        context.judge.stepped(now_ms, event, commands)
-        self._structure.look(event, commands)
+        context.checks.stepped(now_ms, event, commands)
+        self._state_checks.look(event, commands)
         if self.steps % _PROD_EVERY == 0:
-            self._structure.prod(now_ms)
+            self._state_checks.prod(now_ms)
 
     @property
     def session_ids(self) -> frozenset[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kip848_client.core.types import TopicIdPartition
-from mock_coordinator.sim.fetching.judge import Judge
+from mock_coordinator.sim.fetching.checks import Checks
 from mock_coordinator.sim.fetching.options import FetchOptions
 from mock_coordinator.sim.fetching.probes import FETCH_PROBES
 from mock_coordinator.sim.world_context import Sink, WorldContext
@@ -23,8 +23,8 @@ class FetchContext(WorldContext[FetchOptions]):
         sink: Sink | None = None,
     ) -> None:
         super().__init__(options, FETCH_PROBES, sink)
-        self.judge = Judge(
-            self.histories,
+        self.checks = Checks(
+            self.truth,
             read_committed=options.read_committed,
             may_reset=options.reset_policy != "none",
             has_data=has_data,

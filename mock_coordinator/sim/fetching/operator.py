@@ -1,4 +1,4 @@
-"""The administrator, and fate: topics come and go, logs are retained, compacted and cut, leaders
+"""The administrator, and faults: topics come and go, logs are retained, compacted and cut, leaders
 change."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mock_coordinator.core.logs.record_batch import read_header, records_of
 from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.sim.fetching.brokers import Brokers
 from mock_coordinator.sim.fetching.context import FetchContext
-from mock_coordinator.sim.history import History
+from mock_coordinator.sim.log_truth import PartitionTruth
 
 __all__ = ["Operator"]
 
@@ -41,12 +41,12 @@ class Operator:
     def _version(self, api: str) -> int:
         return self._context.profile.api_versions[api][1]
 
-    def _somewhere(self) -> tuple[Topic, int, PartitionLog, History] | None:
+    def _somewhere(self) -> tuple[Topic, int, PartitionLog, PartitionTruth] | None:
         found = list(self._brokers.logs())
         if not found:
             return None
         topic, partition, log = self._rng.choice(found)
-        return topic, partition, log, self._context.histories.of(topic.topic_id, partition)
+        return topic, partition, log, self._context.truth.of(topic.topic_id, partition)
 
     # -- topics ------------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ class Operator:
         self._context.tell("operator", "compact", f"{topic.name}-{partition} below {stable}")
         self._context.probes.reached("a log compacted")
 
-    def _thinned(self, history: History, batch: StoredBatch) -> list[StoredBatch]:
+    def _thinned(self, history: PartitionTruth, batch: StoredBatch) -> list[StoredBatch]:
         """What is left of a batch: some records, none, or not even the batch."""
         header = read_header(batch.data)
         stays = []

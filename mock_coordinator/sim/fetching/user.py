@@ -104,14 +104,14 @@ class User:
 
     def record(self, taken: Slice, offset: int, value: bytes) -> None:
         """One is handed out; now and then the user does something in between two."""
-        self._context.judge.record(taken, offset, value)
+        self._context.checks.record(taken, offset, value)
         if self._context.options.act_every_ms and self._context.happens("between", 0.01):
             self._context.probes.reached("an act between two records")
             self.act()
 
     def finished(self, taken: Slice) -> None:
         """All of a slice was read."""
-        self._context.judge.finished(taken)
+        self._context.checks.finished(taken)
 
     def _hear_of_trouble(self) -> None:
         trouble = self.client.core.trouble()
@@ -147,7 +147,7 @@ class User:
         return tuple(self._rng.sample(known, self._rng.randint(1, len(known)))) if known else ()
 
     def _shut(self, tp: TopicPartition, why: str, *, on: bool) -> None:
-        self._context.judge.shut(tp, why, on=on)
+        self._context.checks.shut(tp, why, on=on)
 
     def _pause(self) -> None:
         some = self._some()

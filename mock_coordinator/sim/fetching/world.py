@@ -136,7 +136,7 @@ class FetchWorld(World[FetchOptions, FetchResult]):
 
     def _converge(self) -> int:
         """Each record that is read gives it more time."""
-        kernel, reading = self.context.kernel, self.context.judge.reading
+        kernel, reading = self.context.kernel, self.context.checks.reading
         healed_ms = moved_ms = kernel.now_ms
         read = reading.records
         while stuck := list(self.pending()):
@@ -156,12 +156,12 @@ class FetchWorld(World[FetchOptions, FetchResult]):
         context, options = self.context, self.context.options
         context.tell("world", "quiet")
         context.kernel.run_for(2_000)
-        before = context.judge.asking.requests
+        before = context.checks.asking.requests
         context.kernel.run_for(_QUIET_MS)
         stuck = list(self.pending())
         if stuck:
             raise Stuck(f"order did not last: {'; '.join(stuck)}")
-        asked = context.judge.asking.requests - before
+        asked = context.checks.asking.requests - before
         allowed = options.brokers * (_QUIET_MS // options.max_wait_ms + 2)
         if asked > allowed:
             raise Stuck(f"{asked} fetches in {_QUIET_MS} ms of quiet, more than {allowed}")
@@ -172,16 +172,16 @@ class FetchWorld(World[FetchOptions, FetchResult]):
         context.tell("world", "close")
         held = client.session_ids
         client.feed(CloseRequested())
-        asked = context.judge.asking.requests
+        asked = context.checks.asking.requests
         context.kernel.run_for(5_000)
-        if client.core.deadline_ms is not None or context.judge.asking.requests != asked:
+        if client.core.deadline_ms is not None or context.checks.asking.requests != asked:
             raise Stuck("it goes on after it was closed")
         sessions = [s for node in self.brokers.sessions() for s in node if s in held]
         if sessions:
             raise Stuck(f"sessions {sessions} are not closed")
 
     def _outcome(self, converged_ms: int) -> FetchResult:
-        context, reading = self.context, self.context.judge.reading
+        context, reading = self.context, self.context.checks.reading
         if reading.resets:
             context.probes.reached("a reset")
         if reading.truncations:
@@ -189,7 +189,7 @@ class FetchWorld(World[FetchOptions, FetchResult]):
         return FetchResult(
             records=reading.records,
             written=self.producers.written,
-            requests=context.judge.asking.requests,
+            requests=context.checks.asking.requests,
             resets=reading.resets,
             truncations=reading.truncations,
             **self._measures(converged_ms),

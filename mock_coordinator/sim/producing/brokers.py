@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from kip848_client.core.types import TopicPartition
+from mock_coordinator.sim.producing.broker_faults import FaultyNodes
 from mock_coordinator.sim.producing.context import ProduceContext
 from mock_coordinator.sim.producing.options import ProduceOptions
-from mock_coordinator.sim.producing.troubles import TroubledNodes
 
 __all__ = ["Brokers"]
 
 
-class Brokers(TroubledNodes[ProduceOptions]):
+class Brokers(FaultyNodes[ProduceOptions]):
     """All nodes."""
 
     def __init__(self, context: ProduceContext) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.sim.producing.facts import Facts
+from mock_coordinator.sim.producing.log_checks import LogChecks
 from mock_coordinator.sim.producing.options import ProduceOptions
-from mock_coordinator.sim.producing.writing import Writing
 from mock_coordinator.sim.world_context import Parameters_co, Record, Sink, WorldContext
 
 __all__ = ["ProduceContext", "ProducersContext"]
@@ -27,7 +27,7 @@ class ProducersContext(WorldContext[Parameters_co]):
     ) -> None:
         super().__init__(options, probes, sink, profile=profile, record=record)
         self.facts = Facts()
-        self.writing = Writing(self.facts)
+        self.writing = LogChecks(self.facts)
         self.requests = 0
         """That cores asked for."""
 

@@ -1,4 +1,4 @@
-"""Fate in a world with producers: leaders and coordinators move, nodes stop."""
+"""Faults in a world with producers: leaders and coordinators move, nodes stop."""
 
 from __future__ import annotations
 

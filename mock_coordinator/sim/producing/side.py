@@ -25,12 +25,12 @@ from kip848_client.core.produce import (
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import DeliveryTimedOut, Kip848Error
 from mock_coordinator.sim.node_requests import Wires
-from mock_coordinator.sim.producing.asking import Asking
 from mock_coordinator.sim.producing.context import ProducersContext
 from mock_coordinator.sim.producing.driver import ProducerDriver
 from mock_coordinator.sim.producing.facts import Record, Transaction
+from mock_coordinator.sim.producing.request_checks import RequestChecks
 from mock_coordinator.sim.producing.shown import shown
-from mock_coordinator.sim.producing.structure import Structure
+from mock_coordinator.sim.producing.state_checks import StateChecks
 from mock_coordinator.sim.swarm import Parameters
 
 __all__ = ["ProducerSide"]
@@ -70,8 +70,8 @@ class ProducerSide:
         )
         self.core = self._driver.core
         self.topic_ids = self._driver.ids
-        self._structure = Structure(self.core, settings)
-        self._asking = Asking(settings)
+        self._state_checks = StateChecks(self.core, settings)
+        self._asking = RequestChecks(settings)
         self._steps = 0
         self._batches: dict[int, list[Record]] = {}
         self._appended: dict[TopicPartition, int] = {}
@@ -83,14 +83,14 @@ class ProducerSide:
     def ask(self, make: Callable[[int], Event], deadline_ms: int | None = None) -> int:
         """Post what this makes of a ticket; returns the ticket."""
         self._ticket += 1
-        self._structure.asked(self._ticket, deadline_ms)
+        self._state_checks.asked(self._ticket, deadline_ms)
         ticket = self._ticket
         self._driver.feed(make(ticket))
         return ticket
 
     def forget(self, ticket: int, event: Event) -> None:
         """Wait no more for it."""
-        self._structure.tickets.pop(ticket, None)
+        self._state_checks.tickets.pop(ticket, None)
         self._driver.feed(event)
 
     def promise(self, ticket: int, transaction: Transaction) -> None:
@@ -135,7 +135,7 @@ class ProducerSide:
         rows = self._batches.setdefault(placed.batch, [])
         assert len(rows) == placed.row, "rows are counted"
         rows.append(record)
-        self._structure.appended(placed.batch, now_ms)
+        self._state_checks.appended(placed.batch, now_ms)
         if placed.stir:
             self._driver.feed(Appended())
         return True
@@ -156,9 +156,9 @@ class ProducerSide:
             self._saw(command)
         self._asking.took(event)
         self._asking.asks(now_ms, commands)
-        self._structure.look(now_ms, event, commands)
+        self._state_checks.look(now_ms, event, commands)
         if self._steps % _PROD_EVERY == 0:
-            self._structure.prod(now_ms)
+            self._state_checks.prod(now_ms)
 
     def _heard(self, command: Command) -> None:
         match command:

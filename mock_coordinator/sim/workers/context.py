@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mock_coordinator.sim.workers.judge import Judge
+from mock_coordinator.sim.workers.checks import Checks
 from mock_coordinator.sim.workers.options import WorkerOptions
 from mock_coordinator.sim.workers.probes import WORKER_PROBES
 from mock_coordinator.sim.world_context import Sink, WorldContext
@@ -18,4 +18,4 @@ class WorkerContext(WorldContext[WorkerOptions]):
 
     def __init__(self, options: WorkerOptions, sink: Sink | None = None) -> None:
         super().__init__(options, WORKER_PROBES, sink)
-        self.judge = Judge()
+        self.checks = Checks()

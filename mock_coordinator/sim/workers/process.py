@@ -121,7 +121,7 @@ class WorkerProcess(ProcessLife):
             lambda: self.feed(TimerFired()),
             self.enter,
         )
-        context.judge.enter(self)
+        context.checks.enter(self)
         context.tell(name, "start", f"{member_id} {plan.instance_id or ''}")
         self.feed(JoinRequested(configured.newest))
 
@@ -168,7 +168,7 @@ class WorkerProcess(ProcessLife):
         self.is_alive = False
         self._requests.close()
         self._stepping.stop()
-        self._context.judge.leave(self)
+        self._context.checks.leave(self)
         self.runs.clear()
 
     # -- the user ----------------------------------------------------------------------------
@@ -323,7 +323,7 @@ class WorkerProcess(ProcessLife):
         def begin(end: Callable[[], None]) -> None:
             if command.items:
                 self._context.tell(self.name, "run", " ".join(map(str, command.items)))
-            self._context.judge.started(self, command.items)
+            self._context.checks.started(self, command.items)
             self.runs.update(command.items)
             self._starting = started = _Once(lambda: ended(end))
             self.after(self._rng.randint(1, longest_ms), started)

@@ -13,12 +13,12 @@ from typing import Final, Self
 from mock_coordinator.core.inputs import CoordinatorMoved
 from mock_coordinator.sim.verdict import Outcome
 from mock_coordinator.sim.workers.brokers import Brokers
-from mock_coordinator.sim.workers.calm import Calm
 from mock_coordinator.sim.workers.configuration import Configured
 from mock_coordinator.sim.workers.context import GROUP, WorkerContext
 from mock_coordinator.sim.workers.options import WorkerOptions, draw_worker_options
 from mock_coordinator.sim.workers.probes import WORKER_PROBES
 from mock_coordinator.sim.workers.processes import Processes
+from mock_coordinator.sim.workers.quiescence import Quiescence
 from mock_coordinator.sim.world import Happening, World
 from mock_coordinator.sim.world_context import Sink
 
@@ -58,7 +58,7 @@ class WorkerWorld(World[WorkerOptions, WorkerResult]):
         self.brokers = Brokers(context)
         self.configured = Configured(context)
         self.processes = Processes(context, self.brokers, self.configured)
-        self.calm = Calm(context, self.configured, self.processes)
+        self.quiescence = Quiescence(context, self.configured, self.processes)
 
     @classmethod
     def draw(cls, seed: int) -> WorkerOptions:
@@ -102,18 +102,18 @@ class WorkerWorld(World[WorkerOptions, WorkerResult]):
 
     def pending(self) -> Iterable[str]:
         """What does not run, or runs where it should not."""
-        return self.calm.pending()
+        return self.quiescence.pending()
 
     def _converge(self) -> int:
-        return self.calm.come_to_rest()
+        return self.quiescence.come_to_rest()
 
     def _stay_in_order(self) -> None:
-        self.calm.run()
+        self.quiescence.run()
 
     def _outcome(self, converged_ms: int) -> WorkerResult:
         return WorkerResult(
-            records=self.context.judge.starts,
-            moves=self.calm.moves,
-            ideal=self.calm.ideal,
+            records=self.context.checks.starts,
+            moves=self.quiescence.moves,
+            ideal=self.quiescence.ideal,
             **self._measures(converged_ms),
         )

@@ -29,7 +29,7 @@ from kip848_client.core.produce import (
 )
 from mock_coordinator.sim.invariants import Violation
 
-__all__ = ["Awaited", "Budget", "Inert", "Released", "Structure", "ToldOnce"]
+__all__ = ["Awaited", "Budget", "Inert", "Released", "StateChecks", "ToldOnce"]
 
 _HEADER_BYTES: Final = 61
 _NEVER: Final = 2_000_000_000
@@ -56,7 +56,7 @@ class Inert:
     """An answer that nobody waits for changes nothing."""
 
 
-class Structure:
+class StateChecks:
     """Of one core."""
 
     def __init__(self, core: ProducerCore, settings: ProduceSettings) -> None:

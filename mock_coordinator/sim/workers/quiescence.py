@@ -13,7 +13,7 @@ from mock_coordinator.sim.workers.configuration import Configured, items_in
 from mock_coordinator.sim.workers.context import WorkerContext
 from mock_coordinator.sim.workers.processes import Host, Processes
 
-__all__ = ["Calm"]
+__all__ = ["Quiescence"]
 
 _CHECK_EVERY_MS: Final = 200
 _RETRIES_MS: Final = 120_000
@@ -24,7 +24,7 @@ _QUIET_MS: Final = 15_000
 """In which nothing moves any more."""
 
 
-class Calm:
+class Quiescence:
     """``moves`` and ``ideal`` count what has been moved, and had to be."""
 
     def __init__(
@@ -46,7 +46,7 @@ class Calm:
 
     def pending(self) -> Iterator[str]:
         """What is not in order yet."""
-        runs = self._context.judge.where()
+        runs = self._context.checks.where()
         configured = set(items_in(self._configured.newest))
         if rests := configured - runs.keys():
             yield f"{len(rests)} items rest: {' '.join(map(str, sorted(rests)[:5]))}"
@@ -77,9 +77,9 @@ class Calm:
         kernel.run_for(options.delay_max_ms + _SETTLING_MS)
         if stuck := list(self.pending()):
             raise Stuck(f"order did not last: {'; '.join(stuck)}")
-        before = self._context.judge.starts
+        before = self._context.checks.starts
         kernel.run_for(_QUIET_MS)
-        if self._context.judge.starts != before:
+        if self._context.checks.starts != before:
             raise Stuck("items move although nothing happens")
         return took_ms
 
@@ -87,7 +87,7 @@ class Calm:
 
     def _where(self) -> dict[AssignedItem, str]:
         """By host."""
-        found = self._context.judge.where()
+        found = self._context.checks.where()
         return {item: name.partition(".")[0] for item, name in found.items()}
 
     def _living(self) -> list[str]:

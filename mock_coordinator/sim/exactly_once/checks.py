@@ -17,17 +17,17 @@ from mock_coordinator.core.groups.records.state_records import (
     TransactionEnd,
 )
 from mock_coordinator.sim.exactly_once.values import is_poison, outputs_of, source_of, unsigned
-from mock_coordinator.sim.history import EntryStatus as Written
-from mock_coordinator.sim.history import Histories
 from mock_coordinator.sim.invariants import Violation
+from mock_coordinator.sim.log_truth import EntryStatus as Written
+from mock_coordinator.sim.log_truth import LogTruth
 from mock_coordinator.sim.producing.facts import Told, Transaction
-from mock_coordinator.sim.producing.writing import Writing
+from mock_coordinator.sim.producing.log_checks import LogChecks
 from mock_coordinator.sim.recorded_groups import RecordedGroups
 
 __all__ = [
+    "Checks",
     "EachOnce",
     "EndedFirst",
-    "Judge",
     "NotInDoubt",
     "OffsetsToo",
     "OutputsToo",
@@ -121,20 +121,20 @@ class Work:
             raise Violation(OffsetsToo, f"{self} is to be committed without offsets")
 
 
-class Judge:
+class Checks:
     """Reads what the coordinators write. ``ids`` are those of the topics that are read,
     ``dead_letters`` says whether there are any."""
 
     def __init__(
         self,
-        writing: Writing,
-        histories: Histories,
+        writing: LogChecks,
+        truth: LogTruth,
         *,
         dead_letters: bool,
         mixed: bool,
     ) -> None:
         self._writing = writing
-        self._histories = histories
+        self._truth = truth
         self._has_dead_letters = dead_letters
         self._is_mixed = mixed
         self.ids: dict[str, TopicId] = {}
@@ -197,7 +197,7 @@ class Judge:
 
     def _readable(self, tp: TopicPartition, first: int, until: int) -> Iterator[bytes]:
         """The inputs in this part of a partition."""
-        history = self._histories.of(self.ids[tp.topic], tp.partition)
+        history = self._truth.of(self.ids[tp.topic], tp.partition)
         for offset in range(first, until):
             for entry in history.entries.get(offset, ()):
                 if entry.status in (Written.PLAIN, Written.COMMITTED):
@@ -221,7 +221,7 @@ class Judge:
             for tp, offset in self.committed.items():
                 if tp.topic != topic:
                     continue
-                history = self._histories.of(topic_id, tp.partition)
+                history = self._truth.of(topic_id, tp.partition)
                 for at in range(offset):
                     if any(entry.value == source for entry in history.entries.get(at, ())):
                         raise Violation(EachOnce, f"{transaction} commits {source!r} once more")

@@ -26,7 +26,7 @@ from kip848_client.core.wire.messages.fetch import FetchRequest
 from mock_coordinator.sim.invariants import Violation
 from mock_coordinator.sim.trace import shown_partitions
 
-__all__ = ["Asking", "NoStarvation", "NoStorm", "OneRequest", "Sane", "Session"]
+__all__ = ["NoStarvation", "NoStorm", "OneRequest", "RequestChecks", "Sane", "Session"]
 
 _WINDOW_MS: Final = 1_000
 _FRUITLESS_MAX: Final = 25
@@ -74,7 +74,7 @@ class _Node:
 
 
 @dataclass(slots=True)
-class Asking:
+class RequestChecks:
     """Follows one core. ``wanted`` says whether a partition may be fetched now, ``has_data``
     whether its log has something at this offset for the user."""
 

@@ -33,7 +33,15 @@ from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.logs.record_batch import read_header
 from mock_coordinator.sim.invariants import Violation
 
-__all__ = ["Announced", "Asking", "InFlight", "NoStorm", "OneAtATime", "OneVersion", "TheSame"]
+__all__ = [
+    "Announced",
+    "InFlight",
+    "NoStorm",
+    "OneAtATime",
+    "OneVersion",
+    "RequestChecks",
+    "TheSame",
+]
 
 _TxnCommand = InitProducerId | AddPartitions | AddOffsets | CommitOffsets | EndTransaction
 _WINDOW_MS: Final = 1_000
@@ -78,7 +86,7 @@ class TheSame:
     producer that has an id does not ask for another one as nobody."""
 
 
-class Asking:
+class RequestChecks:
     """Of one core."""
 
     def __init__(self, settings: ProduceSettings) -> None:

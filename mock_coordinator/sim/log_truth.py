@@ -23,7 +23,7 @@ from mock_coordinator.core.logs.record_batch import (
     records_of,
 )
 
-__all__ = ["Entry", "EntryStatus", "Histories", "History", "Reader", "WrongRecord"]
+__all__ = ["Entry", "EntryStatus", "LogTruth", "PartitionTruth", "Reader", "WrongRecord"]
 
 
 class WrongRecord(Exception):
@@ -70,7 +70,7 @@ class Entry:
 
 
 @dataclass(slots=True)
-class History:
+class PartitionTruth:
     """All versions of one partition of one topic id."""
 
     cuts: list[int] = field(default_factory=list[int])
@@ -170,22 +170,22 @@ class History:
         )
 
 
-class Histories:
+class LogTruth:
     """Of all partitions, also of topics that are gone."""
 
     def __init__(self) -> None:
-        self._all: dict[TopicIdPartition, History] = {}
+        self._all: dict[TopicIdPartition, PartitionTruth] = {}
 
-    def of(self, topic_id: TopicId, partition: int) -> History:
+    def of(self, topic_id: TopicId, partition: int) -> PartitionTruth:
         """Of one partition."""
-        return self._all.setdefault((topic_id, partition), History())
+        return self._all.setdefault((topic_id, partition), PartitionTruth())
 
 
 @dataclass(slots=True)
 class Reader:
     """How far one reader is in one partition, and which versions can have been all that it read."""
 
-    history: History
+    history: PartitionTruth
     read_committed: bool
     next_offset: int
     versions: frozenset[int] = frozenset()

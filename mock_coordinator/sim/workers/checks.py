@@ -13,7 +13,7 @@ from kip848_client.connect.core import AssignedItem
 from kip848_client.core.connect import ITSELF
 from mock_coordinator.sim.invariants import Violation
 
-__all__ = ["GenerationsMixed", "Judge", "Runner", "RunsTwice", "Unread"]
+__all__ = ["Checks", "GenerationsMixed", "Runner", "RunsTwice", "Unread"]
 
 
 class RunsTwice(Exception):
@@ -52,7 +52,7 @@ class Runner(Protocol):
         ...
 
 
-class Judge:
+class Checks:
     """Of one world."""
 
     def __init__(self) -> None:

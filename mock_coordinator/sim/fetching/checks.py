@@ -25,11 +25,11 @@ from kip848_client.core.fetch import (
 )
 from kip848_client.core.types import TopicIdPartition, TopicPartition
 from kip848_client.core.wire.messages.fetch import FetchRequest
-from mock_coordinator.sim.fetching.asking import Asking
-from mock_coordinator.sim.fetching.reading import Reading
-from mock_coordinator.sim.history import Histories
+from mock_coordinator.sim.fetching.delivery_checks import DeliveryChecks
+from mock_coordinator.sim.fetching.request_checks import RequestChecks
+from mock_coordinator.sim.log_truth import LogTruth
 
-__all__ = ["Judge"]
+__all__ = ["Checks"]
 
 
 _NO_NEWS: Final = (
@@ -44,19 +44,19 @@ _NO_NEWS: Final = (
 )
 
 
-class Judge:
+class Checks:
     """Watches one core, its user and its brokers."""
 
     def __init__(
         self,
-        histories: Histories,
+        truth: LogTruth,
         *,
         read_committed: bool,
         may_reset: bool,
         has_data: Callable[[TopicIdPartition, int], bool],
     ) -> None:
-        self.reading = Reading(histories, read_committed, may_reset)
-        self.asking = Asking(self._is_wanted, has_data)
+        self.reading = DeliveryChecks(truth, read_committed, may_reset)
+        self.asking = RequestChecks(self._is_wanted, has_data)
         self._core: FetchCore | None = None
         self._told: object = None
         """What metadata said last."""

@@ -37,10 +37,10 @@ from kip848_client.core.types import (
     TopicPartition,
     format_topic_id,
 )
-from mock_coordinator.sim.history import Histories, Reader, WrongRecord
 from mock_coordinator.sim.invariants import Violation
+from mock_coordinator.sim.log_truth import LogTruth, Reader, WrongRecord
 
-__all__ = ["Closed", "Delivered", "Moved", "Reading"]
+__all__ = ["Closed", "Delivered", "DeliveryChecks", "Moved"]
 
 
 class Delivered:
@@ -66,10 +66,10 @@ class _Place:
 
 
 @dataclass(slots=True)
-class Reading:
+class DeliveryChecks:
     """Follows one core. ``shut`` says why nothing may be handed out of a partition now."""
 
-    histories: Histories
+    truth: LogTruth
     read_committed: bool
     may_reset: bool
     shut: dict[TopicPartition, set[str]] = field(default_factory=dict[TopicPartition, set[str]])
@@ -243,7 +243,7 @@ class Reading:
             raise Violation(Closed, f"{_shown(tp)} changes its topic under way")
         self._assigned[tp] = topic_id
         if place is not None and place.reader is None:
-            history = self.histories.of(topic_id, tp.partition)
+            history = self.truth.of(topic_id, tp.partition)
             blank = place.leader_epoch < 0
             place.reader = Reader(history, self.read_committed, place.offset, blank=blank)
 

@@ -45,7 +45,7 @@ from kip848_client.errors import LocalProtocolError
 from mock_coordinator.core.fetching.sessions import FetchSession
 from mock_coordinator.sim.invariants import Violation
 
-__all__ = ["Adjoin", "Awaited", "Budget", "InStep", "Inert", "Structure"]
+__all__ = ["Adjoin", "Awaited", "Budget", "InStep", "Inert", "StateChecks"]
 
 
 class Adjoin:
@@ -71,7 +71,7 @@ class Awaited:
 _Tenures = dict[TopicPartition, int]
 
 
-class Structure:
+class StateChecks:
     """Looks at one core. ``session_of`` finds the session that a broker has, ``longest_batch`` says
     how large a batch has ever been."""
 

@@ -16,6 +16,7 @@ __all__ = [
     "Aborted",
     "Acknowledged",
     "Committed",
+    "LogChecks",
     "NoZombie",
     "Once",
     "Ordered",
@@ -23,7 +24,6 @@ __all__ = [
     "Unwritten",
     "Wanted",
     "Whole",
-    "Writing",
 ]
 
 
@@ -70,7 +70,7 @@ class NoZombie:
     lost the id does not take it back without being told to."""
 
 
-class Writing:
+class LogChecks:
     """Reads the logs as they grow."""
 
     def __init__(self, facts: Facts) -> None:

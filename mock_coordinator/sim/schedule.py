@@ -7,10 +7,10 @@ from random import Random
 
 from mock_coordinator.sim.kernel import Kernel
 
-__all__ = ["Occasions"]
+__all__ = ["Schedule"]
 
 
-class Occasions:
+class Schedule:
     """Lets things happen until ``stop``."""
 
     def __init__(self, kernel: Kernel, rng: Random) -> None:

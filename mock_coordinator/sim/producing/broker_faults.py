@@ -9,17 +9,17 @@ from typing import Any, Final, Protocol
 from kip848_client.core.wire._fields import Message
 from kip848_client.core.wire.messages.transactions import InitProducerIdRequest
 from mock_coordinator.sim.nodes import Nodes, Waiting, node_name
+from mock_coordinator.sim.producing.log_checks import LogChecks
 from mock_coordinator.sim.producing.refusals import BEFORE, LATE, refusal_of
-from mock_coordinator.sim.producing.writing import Writing
 from mock_coordinator.sim.swarm import AnyParameters
 from mock_coordinator.sim.world_context import WorldContext
 
-__all__ = ["TroubledNodes", "Troubles"]
+__all__ = ["FaultRates", "FaultyNodes"]
 
 _THROTTLE_MS_MAX: Final = 1_000
 
 
-class Troubles(Protocol):
+class FaultRates(Protocol):
     """How often."""
 
     @property
@@ -38,17 +38,17 @@ class Troubles(Protocol):
         ...
 
 
-class TroubledNodes(Nodes[AnyParameters]):
+class FaultyNodes(Nodes[AnyParameters]):
     """``writing`` is told who gets a transactional id."""
 
     def __init__(
         self,
         context: WorldContext[AnyParameters],
         settings: Mapping[str, str],
-        troubles: Troubles,
-        writing: Writing,
+        rates: FaultRates,
+        writing: LogChecks,
     ) -> None:
-        self._troubles = troubles
+        self._rates = rates
         self._writing = writing
         self._rng = context.kernel.rng("brokers")
         super().__init__(context, settings)
@@ -56,7 +56,7 @@ class TroubledNodes(Nodes[AnyParameters]):
     def refusal(self, waiting: Waiting) -> Message | None:
         """What a node answers that does not even look at the request."""
         context, codes = self._world, BEFORE.get(type(waiting.request))
-        if codes is None or not context.happens("refuse", self._troubles.refuse):
+        if codes is None or not context.happens("refuse", self._rates.refuse):
             return None
         code = self._rng.choice(codes)
         self._tell(waiting, f"refuses {code.name}")
@@ -71,14 +71,14 @@ class TroubledNodes(Nodes[AnyParameters]):
         codes = LATE.get(type(request))
         if codes is None or waiting.packet.again:
             return response
-        if context.happens("throttle", self._troubles.throttle):
+        if context.happens("throttle", self._rates.throttle):
             throttle_ms = self._rng.randint(1, _THROTTLE_MS_MAX)
             self._tell(waiting, f"throttles for {throttle_ms} ms")
             context.probes.reached("a client throttled")
             response.throttle_time_ms = throttle_ms
             client, node = waiting.connection.client, node_name(waiting.node_id)
             context.network.clog(client, node, throttle_ms)
-        if context.happens("refuse late", self._troubles.refuse_late) and _is_good(response):
+        if context.happens("refuse late", self._rates.refuse_late) and _is_good(response):
             code = self._rng.choice(codes)
             self._tell(waiting, f"refuses late {code.name}")
             context.probes.reached("an answer refused late")

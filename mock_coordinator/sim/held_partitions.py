@@ -22,12 +22,12 @@ from mock_coordinator.sim.group_requests import Sender
 from mock_coordinator.sim.member_records import MemberRecords
 from mock_coordinator.sim.node_requests import Wires
 
-__all__ = ["Holding"]
+__all__ = ["HeldPartitions"]
 
 _LOOKUP_DEADLINE_MS: Final = 60_000
 
 
-class Holding:
+class HeldPartitions:
     """Of one process, the ``sender``. ``tracker`` is the one that commits read, ``wires`` lead from
     the process to the brokers."""
 
