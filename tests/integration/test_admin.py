@@ -359,7 +359,7 @@ async def test_an_admin_that_is_not_there_says_so() -> None:
         await admin.start()
         await admin.stop()
         await admin.stop()
-        with pytest.raises(LocalProtocolError, match="stopped"):
+        with pytest.raises(LocalProtocolError, match="closed"):
             await admin.list_groups()
 
 
@@ -462,7 +462,7 @@ async def test_a_call_ends_when_the_admin_is_stopped() -> None:
         await broker.wait_for(lambda: len(broker.requests("Metadata")) > asked)
         await admin.stop()
         async with asyncio.timeout(PATIENCE_S):
-            with pytest.raises(LocalProtocolError, match="stopped"):
+            with pytest.raises(LocalProtocolError, match="closed"):
                 await call
 
 

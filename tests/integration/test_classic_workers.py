@@ -161,12 +161,11 @@ class Group:
     async def kill(self, name: str) -> None:
         """As if its process were killed: nothing is told to the group, and nothing runs."""
         worker = self.workers.pop(name)
-        task, transport = worker._task, worker._transport
-        assert task is not None
-        assert transport is not None
-        task.cancel()
-        await asyncio.wait([task])
-        await transport.close()
+        runtime = worker._runtime
+        assert runtime.task is not None
+        runtime.task.cancel()
+        await asyncio.wait([runtime.task])
+        await runtime.transport.close()
         self.items[name].drop(tuple(worker.assigned))
 
 
