@@ -1,4 +1,4 @@
-"""A column of the page: a request, what each error code leads to, and what that is like."""
+"""A column of the page: a request, and the reaction to each error code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Column", "Sees", "Told"]
 
 
 class Sees(NamedTuple):
-    """What is known of a reaction whose own text says what is done."""
+    """The rest of a reaction whose own text describes the action."""
 
     sees: str
     """What the user sees."""
@@ -20,7 +20,7 @@ class Sees(NamedTuple):
 
 
 class Told(NamedTuple):
-    """A reaction, for readers."""
+    """A reaction, described for users."""
 
     what: str
     """What is done."""
@@ -36,7 +36,7 @@ class Column(NamedTuple):
     name: str
     intro: str
     word_of: Callable[[int], str]
-    """What a code leads to, in a word or two, read off the tables of the code."""
+    """The reaction to a code, in a word or two, from the tables of the client."""
     words: dict[str, Told]
     """Each of these, explained."""
     named: Iterable[int]

@@ -14,18 +14,18 @@ __all__ = ["COLUMNS"]
 
 _PAUSES: Final = "pauses from `retry_backoff_ms` to `retry_backoff_max_ms`"
 _ASKED: Final = (
-    "`TransactionTimedOut` if the coordinator had ended the transaction, and the producer goes on; "
-    "`ProducerFenced` if there is a successor"
+    "`TransactionTimedOut` if the coordinator had ended the transaction, and the producer "
+    "continues; `ProducerFenced` if there is a successor"
 )
 _FAILED: Final = "every call raises `ProducerFailed` with the error as its cause"
 _SEND: Final = {
     Reaction.RETRY: Sees(
-        "nothing; `DeliveryTimedOut` when time is over",
+        "nothing; `DeliveryTimedOut` after the timeout",
         f"`delivery_timeout_ms`; {_PAUSES}",
     ),
     Reaction.REFRESH: Sees(
-        "nothing; `DeliveryTimedOut` when time is over",
-        f"`delivery_timeout_ms`; {_PAUSES}; at once where another leader is known",
+        "nothing; `DeliveryTimedOut` after the timeout",
+        f"`delivery_timeout_ms`; {_PAUSES}; at once if another leader is known",
     ),
     Reaction.ABORT: Sees(
         "awaiting the record raises the error; in a transaction its commit raises "
@@ -42,19 +42,19 @@ _SEND: Final = {
     Reaction.RECOVER: Sees(
         "awaiting the record raises the error, and every later call `ProducerFailed` or "
         "`ProducerFenced`",
-        "at once; a new producer is the way on",
+        "at once; create a new producer",
     ),
     Reaction.FATAL: Sees(
         f"awaiting the record raises the error; {_FAILED}",
-        "at once; the error names what to mend",
+        "at once; the error names the cause",
     ),
     Reaction.DONE: Sees("nothing; the record's offset is -1", "at once"),
     Reaction.SPLIT: Sees(
-        "nothing; a record that is alone and too large raises the error",
+        "nothing; a single record that is too large raises the error",
         "until a batch is one record",
     ),
     Reaction.REORDER: Sees(
-        "nothing; `DeliveryTimedOut` where nobody can tell whether the batch was written; in a "
+        "nothing; `DeliveryTimedOut` if it is unknown whether the batch was written; in a "
         "transaction as ABORT_AND_BUMP",
         "`delivery_timeout_ms`",
     ),
@@ -64,17 +64,15 @@ _UNTIL: Final = {
     Api.INIT_PRODUCER_ID: "`start`, `begin_transaction`: `max_block_ms`",
     Api.ADD_PARTITIONS: "`delivery_timeout_ms` of the records that wait for it",
     Api.ADD_OFFSETS: "`delivery_timeout_ms`",
-    Api.COMMIT_OFFSETS: (
-        f"`delivery_timeout_ms`; {GONE_MS // 1000} s for a topic that was deleted"
-    ),
-    Api.END_TRANSACTION: "`max_block_ms` of the call; the producer goes on asking",
+    Api.COMMIT_OFFSETS: (f"`delivery_timeout_ms`; {GONE_MS // 1000} s for a deleted topic"),
+    Api.END_TRANSACTION: "`max_block_ms` of the call; the producer keeps retrying",
 }
 _LATE: Final = {
     Api.INIT_PRODUCER_ID: "`CoordinatorUnavailable`",
     Api.ADD_PARTITIONS: "`DeliveryTimedOut`",
-    Api.ADD_OFFSETS: "`TransactionAborted`, whose cause is a `CommitFailed`,",
-    Api.COMMIT_OFFSETS: "`TransactionAborted`, whose cause is a `CommitFailed`,",
-    Api.END_TRANSACTION: "`CommitInDoubt`, of an abort `RequestTimedOut`,",
+    Api.ADD_OFFSETS: "`TransactionAborted` (its cause is a `CommitFailed`)",
+    Api.COMMIT_OFFSETS: "`TransactionAborted` (its cause is a `CommitFailed`)",
+    Api.END_TRANSACTION: "`CommitInDoubt` (for an abort `RequestTimedOut`)",
 }
 _HARMED: Final = {
     Api.INIT_PRODUCER_ID: "",
@@ -90,9 +88,9 @@ _HARMED: Final = {
 
 
 def _asked(api: Api) -> dict[str, Told]:
-    """Reactions to one of the requests about transactions."""
+    """Reactions to one of the transaction requests."""
     again = f"{_UNTIL[api]}; {_PAUSES}"
-    late = f"nothing; {_LATE[api]} when time is over"
+    late = f"nothing; {_LATE[api]} after the timeout"
     harmed = f"{_HARMED[api]}; the producer can continue after the abort"
     told: dict[Reaction, Sees] = {
         Reaction.RETRY: Sees(late, again),
@@ -102,29 +100,29 @@ def _asked(api: Api) -> dict[str, Told]:
         Reaction.ASK: Sees(_ASKED, "at once"),
         Reaction.RECOVER: Sees(
             "every call raises `ProducerFailed` or `ProducerFenced`",
-            "at once; a new producer is the way on",
+            "at once; create a new producer",
         ),
-        Reaction.FATAL: Sees(_FAILED, "at once; the error names what to mend"),
+        Reaction.FATAL: Sees(_FAILED, "at once; the error names the cause"),
     }
     return {each.name: Told(each.value, *sees) for each, sees in told.items()}
 
 
 _INTROS: Final = {
-    Api.INIT_PRODUCER_ID: "When a producer starts, and when its epoch has to be another one.",
-    Api.ADD_PARTITIONS: "Of partitions, where the cluster has transactions of version 1.",
-    Api.ADD_OFFSETS: "Of a group, where the cluster has transactions of version 1.",
+    Api.INIT_PRODUCER_ID: "At the start of a producer, and when it needs another epoch.",
+    Api.ADD_PARTITIONS: "For partitions, in a cluster with transactions of version 1.",
+    Api.ADD_OFFSETS: "For a group, in a cluster with transactions of version 1.",
     Api.COMMIT_OFFSETS: (
-        "The transactional commit of a group's offsets (`send_offsets`). That the group does not "
-        "know the member, or not in this epoch, harms the transaction: nothing of it is committed."
+        "The transactional commit of a group's offsets (`send_offsets`). If the group does not "
+        "know the member or its epoch, the transaction can only be aborted."
     ),
-    Api.END_TRANSACTION: "Of commits and aborts.",
+    Api.END_TRANSACTION: "For commits and aborts.",
 }
 
 
 _NOTES: Final = {
     Api.END_TRANSACTION: (
-        "Where a refusal leaves open whether a commit was done, it is `CommitInDoubt`. If its "
-        "cause is a `ProducerFailed`, only the committed offsets tell."
+        "If a refusal leaves open whether a commit was done, `CommitInDoubt` is raised. If its "
+        "cause is a `ProducerFailed`, only the committed offsets show the outcome."
     ),
 }
 
@@ -143,7 +141,7 @@ def _column(api: Api) -> Column:
 COLUMNS: Final = (
     Column(
         "Produce",
-        "Of one batch. Without a transactional id there is nothing to abort: the batch fails.",
+        "For one batch. Without a transactional id there is nothing to abort: the batch fails.",
         lambda code: reaction(Api.PRODUCE, code).name,
         {each.name: Told(each.value, *told) for each, told in _SEND.items()},
         TABLES[Api.PRODUCE][0],
@@ -151,18 +149,18 @@ COLUMNS: Final = (
     *map(_column, _INTROS),
     Column(
         "FindCoordinator (producer)",
-        "Of the transactional id, and of a group whose offsets are committed.",
+        "For the transactional id, and for a group whose offsets are committed.",
         lambda code: "RETRY" if passes_in_lookup(code) else "REFUSED",
         {
             "RETRY": Told(
-                "it is looked up again, of any broker",
-                "as for the request that needs it: the error names the last trouble",
+                "the lookup is repeated, on any broker",
+                "as for the request that needs it: the error has the last reason",
                 f"as for the request that needs it; {_PAUSES}",
             ),
             "REFUSED": Told(
-                "what needs the coordinator ends",
-                "of the transactional id as FATAL of EndTxn, of a group as ABORT of its commit",
-                "at once; the error names what to mend",
+                "the request that needs the coordinator fails",
+                "for the transactional id as FATAL of EndTxn, for a group as ABORT of its commit",
+                "at once; the error names the cause",
             ),
         },
         (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.BROKER_NOT_AVAILABLE),

@@ -23,12 +23,12 @@ from tools.docs.errors.columns import Column, Told
 __all__ = ["COLUMNS"]
 
 _REST: Final = "pauses from `retry_backoff_ms` to `retry_backoff_max_ms`"
-_QUIET: Final = f"nothing; what lasts {QUIET_MS // 1000} s is logged"
+_QUIET: Final = f"nothing; logged after {QUIET_MS // 1000} s"
 _STOPPED: Final = (
-    "the next call for records raises the error, when what was fetched before it has been handed "
-    "out; other partitions go on"
+    "the next call for records raises the error, after all records fetched before it were "
+    "returned; other partitions continue"
 )
-_AGAIN: Final = f"after it was told, the partition is tried again, once in {AGAIN_MS // 1000} s"
+_AGAIN: Final = f"after that, the partition is tried again every {AGAIN_MS // 1000} s"
 
 
 def _word(rule: Reaction) -> str:
@@ -43,24 +43,24 @@ def _word(rule: Reaction) -> str:
 
 
 def _told(rule: Reaction) -> Told:
-    what = "the partition rests, and is fetched again"
-    sees, bounds = _QUIET, f"for ever; {_REST}"
+    what = "the partition is fetched again after a backoff"
+    sees, bounds = _QUIET, f"without limit; {_REST}"
     if rule.check:
         return Told(
-            "the leader is asked for the range of its log before the answer is believed",
-            "nothing if the position is in it; else what `auto_offset_reset` decides is logged, "
-            "or the next call for records raises `OffsetOutOfRange` or `LogTruncated`",
+            "the range of the leader's log is requested to check the answer",
+            "nothing if the position is in the range; otherwise the reset by `auto_offset_reset` "
+            "is logged, or the next call for records raises `OffsetOutOfRange` or `LogTruncated`",
             "as for ListOffsets",
         )
     if rule.hint:
-        what = "a leader that the answer names is asked at once; else "
-        what += "the partition rests, and is fetched again of whom metadata tells"
+        what = "a leader that the answer names gets the fetch at once; otherwise "
+        what += "the partition is fetched again after a backoff, from the leader in the metadata"
     elif rule.learn:
-        what += " of whom metadata tells"
+        what += ", from the leader in the metadata"
     if rule.learn_after_ms:
         what += (
-            f", which is asked for after {rule.learn_after_ms // 1000} s, and believed whatever we "
-            f"know after {(rule.doubt_after_ms or 0) // 1000} s"
+            f", which is requested after {rule.learn_after_ms // 1000} s, and accepted after "
+            f"{(rule.doubt_after_ms or 0) // 1000} s even if it seems older"
         )
     if rule.tries is not None:
         sees = _STOPPED
@@ -83,12 +83,12 @@ def _whole_word(rule: WholeReaction) -> str:
 
 def _whole_told(rule: WholeReaction) -> Told:
     what = "a new session is opened"
-    what += ", at once the first time" if rule.again else ", after a rest"
-    what += "; the ids and leaders of its topics are asked for" if rule.learn else ""
-    sees = "it is logged, once" if rule.warns else "nothing"
-    bounds = f"for ever; {_REST}"
+    what += ", at once the first time" if rule.again else ", after a backoff"
+    what += "; the ids and leaders of its topics are requested" if rule.learn else ""
+    sees = "logged once" if rule.warns else "nothing"
+    bounds = f"without limit; {_REST}"
     if rule.stops:
-        what += "; when it comes again, all partitions of this broker stop"
+        what += "; when it happens again, all partitions of this broker stop"
         sees += "; then the next call for records raises the error"
         bounds = f"{_REST}; {_AGAIN}"
     return Told(what, sees, bounds)
@@ -104,24 +104,24 @@ def _remedy_word(remedy: Remedy) -> str:
 
 def _remedy_told(remedy: Remedy) -> Told:
     sees = (
-        "`offsets_for_times()` and the like raise `RequestTimedOut` when time is over; a position "
+        "`offsets_for_times()` etc. raise `RequestTimedOut` after the timeout; a position "
         f"that is not found for {ANNOUNCED_AFTER_MS // 1000} s is logged"
     )
-    bounds = "such calls: `default_api_timeout_ms`; for positions: for ever"
-    what = "it is asked again after a rest"
+    bounds = "such calls: `default_api_timeout_ms`; for positions: without limit"
+    what = "the request is retried after a backoff"
     if remedy.metadata_after_ms is not None:
-        what += " of whom metadata tells"
+        what += ", at the leader in the metadata"
     if remedy.metadata_after_ms:
         what += (
-            f", which is asked for after {remedy.metadata_after_ms // 1000} s, and believed "
-            f"whatever we know after {(remedy.doubt_after_ms or 0) // 1000} s"
+            f", which is requested after {remedy.metadata_after_ms // 1000} s, and accepted after "
+            f"{(remedy.doubt_after_ms or 0) // 1000} s even if it seems older"
         )
     if remedy.tries is not None:
-        sees = "such calls raise the error; for positions the next call for records does"
-        what = "the look-up ends"
+        sees = "such calls raise the error; for positions, the next call for records raises it"
+        what = "the lookup ends"
         if remedy.tries > 1:
             what = f"after {remedy.tries} of them in a row {what}"
-        bounds = f"{_REST}; for positions it is asked again each {RETRY_MS // 1000} s"
+        bounds = f"{_REST}; for positions it is retried every {RETRY_MS // 1000} s"
     return Told(what, sees, bounds)
 
 
@@ -130,23 +130,23 @@ _CODES: Final = [code for code in ErrorCode if code is not ErrorCode.NONE]
 COLUMNS: Final = (
     Column(
         "Fetch (a partition)",
-        "Of one partition in an answer. A replica that was read instead of the leader is left for "
-        "the leader, whatever it is.",
+        "For one partition in an answer. If it came from a follower, any error makes the client go "
+        "back to the leader.",
         lambda code: _word(reaction(code)),
         {_word(rule): _told(rule) for rule in map(reaction, _CODES)},
         RULES,
-        "CORRUPT_MESSAGE is raised as `RecordUnreadable`, which names the offset to seek past.",
+        "CORRUPT_MESSAGE is raised as `RecordUnreadable`, with the offset to seek past.",
     ),
     Column(
         "Fetch (whole)",
-        "Of a whole answer. Partitions keep their positions.",
+        "For a whole answer. Partitions keep their positions.",
         lambda code: _whole_word(reaction_to_whole(code)),
         {_whole_word(rule): _whole_told(rule) for rule in map(reaction_to_whole, _CODES)},
         WHOLE_RULES,
     ),
     Column(
         "ListOffsets",
-        "Of resets, of range checks, of `offsets_for_times()`, `beginning_offsets()` and "
+        "For resets, range checks, `offsets_for_times()`, `beginning_offsets()` and "
         "`end_offsets()`.",
         lambda code: _remedy_word(remedy_for(code)),
         {_remedy_word(each): _remedy_told(each) for each in map(remedy_for, _CODES)},

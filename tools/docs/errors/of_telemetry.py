@@ -1,4 +1,4 @@
-"""The requests about the metrics that brokers ask for (KIP-714)."""
+"""The requests of metrics pushed to brokers (KIP-714)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tools.docs.errors.columns import Column, Sees, Told
 __all__ = ["COLUMNS"]
 
 _VERDICTS: Final = {
-    Reaction.ASK_AGAIN: Sees("nothing", "at once; where it is the question that is refused, LATER"),
-    Reaction.LATER: Sees("nothing", "an interval, 5 minutes where the broker has named none"),
+    Reaction.ASK_AGAIN: Sees("nothing", "at once; if GetTelemetrySubscriptions is refused, LATER"),
+    Reaction.LATER: Sees("nothing", "one interval, or 5 minutes if the broker has not set one"),
     Reaction.SMALLER: Sees(
-        "nothing; brokers get the metrics that fit", "until a broker names another limit"
+        "nothing; brokers get the metrics that fit", "until a broker sets another limit"
     ),
     Reaction.STOP: Sees("a warning in the log, once", "until the client is closed"),
 }
@@ -22,10 +22,10 @@ COLUMNS: Final = (
     Column(
         "Telemetry",
         "GetTelemetrySubscriptions and PushTelemetry, of consumers and producers with `metrics`. "
-        "Nothing of it is raised, and records do not wait for it.",
+        "These errors are never raised, and records do not wait for these requests.",
         lambda code: reaction(code).name,
         {each.name: Told(each.value, *told) for each, told in _VERDICTS.items()},
         RULES,
-        "Once the client is being closed, any code ends it: there is no other attempt.",
+        "While the client closes, any error ends it, without a retry.",
     ),
 )
