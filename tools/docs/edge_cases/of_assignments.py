@@ -1,4 +1,4 @@
-"""From one assignment to the next."""
+"""Reconciliation: from one assignment to the next."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ __all__ = ["RECONCILING"]
 
 RECONCILING: Final = (
     Case(
-        "Of two topics one has a name, the other gets it later",
-        "in the end both are owned, and the first was never given up",
+        "The name of one of two topics is known, that of the other becomes known later",
+        "finally the member owns both, and never gave up the first",
         named(MEMBER, "reconciliation::a_part_is_taken_and_acknowledged"),
     ),
     Case(
-        "Another target, or a name, comes while partitions change hands",
-        "it is taken up afterwards, without another word of the coordinator",
+        "Another target, or a topic name, arrives during a reconciliation",
+        "it is applied afterwards, without another message from the coordinator",
         named(
             MEMBER,
             "reconciliation::the_running_plan_ends_then_the_newest_target_counts",
@@ -25,7 +25,7 @@ RECONCILING: Final = (
     ),
     Case(
         "Fenced and joined again while a commit or a callback runs",
-        "its end means nothing any more, at each of these points",
+        "its completion is ignored, at each of these points",
         named(MEMBER, "reconciliation::an_old_end_is_ignored_at_each_point"),
     ),
     Case(
@@ -35,16 +35,16 @@ RECONCILING: Final = (
     ),
     Case(
         "The first assignment is empty",
-        "the listener hears of an empty set, and the member is stable",
+        "the listener is called with an empty set, and the member is stable",
         named(MEMBER, "reconciliation::a_first_empty_assignment_calls_back_too"),
     ),
     Case(
-        "An empty assignment after one that was not",
-        "everything is given up, and that is acknowledged",
+        "An empty assignment follows a non-empty one",
+        "all partitions are given up, and that is acknowledged",
         named(MEMBER, "reconciliation::an_explicit_empty_assignment_takes_everything"),
     ),
     Case(
-        "The next answer comes before the change before is noted",
+        "The next answer arrives before the previous change is applied",
         "no revocation is missed",
         named(
             MEMBER,
@@ -54,7 +54,7 @@ RECONCILING: Final = (
     ),
     Case(
         "A topic that the broker has matched is assigned before the client knows its name",
-        "it is kept, and consumed once it has one",
+        "the assignment is kept, and consumed once the name is known",
         named(
             MEMBER,
             "reconciliation::an_unresolved_newcomer_is_acknowledged_without_callback",
@@ -63,7 +63,7 @@ RECONCILING: Final = (
     ),
     Case(
         "The listener takes long over new partitions, and seeks",
-        "nothing of them is fetched before it returns; then the seek counts",
+        "they are not fetched before it returns; then the seek applies",
         (
             *named(MEMBER, "reconciliation::the_new_ones_wait_for_the_callback"),
             *named(
@@ -79,8 +79,8 @@ RECONCILING: Final = (
         ),
     ),
     Case(
-        "The listener raises when it is given partitions",
-        "it is called again with the same; then they are fetched",
+        "The listener raises in `on_partitions_assigned`",
+        "it is called again with the same partitions; then they are fetched",
         (
             *named(MEMBER, "reconciliation::assigned_is_called_again_with_the_same_partitions"),
             *named(
@@ -107,8 +107,8 @@ RECONCILING: Final = (
     ),
     Case(
         "The assignment changes between two calls for records",
-        "here it may: what tells is the listener. Nothing is taken from an application in the "
-        "middle of records, and nothing is handed out of what goes",
+        "this is allowed; the listener reports it. No partition is revoked while the application "
+        "processes its records, and no record of a revoked partition is returned",
         (
             *named(
                 GROUP,
@@ -121,8 +121,8 @@ RECONCILING: Final = (
         ),
     ),
     Case(
-        "Records of a partition that is given up are buffered",
-        "none of them is handed out once that has begun",
+        "Records of a partition that is being revoked are buffered",
+        "none of them is returned once the revocation has begun",
         (
             *named(MEMBER, "reconciliation::nothing_is_handed_out_of_what_goes"),
             *named(CONSUMER, "record_path::what_comes_after_a_release_is_dropped"),
@@ -130,12 +130,12 @@ RECONCILING: Final = (
     ),
     Case(
         "Records of a partition that was lost are buffered",
-        "none of them is handed out any more",
+        "none of them is returned any more",
         named(MEMBER, "reconciliation::lost_partitions_are_held_back_at_once"),
     ),
     Case(
         "An automatic commit runs ahead of the application",
-        "it has what the application is done with, never more",
+        "it contains only records that the application has finished",
         (
             *named("tests/unit/offsets", "tracker::delivered_is_not_confirmed"),
             *named(
@@ -145,23 +145,23 @@ RECONCILING: Final = (
         ),
     ),
     Case(
-        "A deleted topic cannot be committed to before its partitions go",
-        "they go all the same",
+        "Offsets of a deleted topic cannot be committed before its partitions are revoked",
+        "they are revoked anyway",
         named("tests/unit/offsets", "committer_order::a_deleted_topic_does_not_block"),
     ),
     Case(
-        "That commit has a wrong limit in time",
-        "it has the time-out of the rebalance",
+        "That commit has a wrong time limit",
+        "its limit is the rebalance timeout",
         named(MEMBER, "reconciliation::is_bounded_by_the_rebalance_timeout"),
     ),
     Case(
-        "A topic without a name stays so",
-        "one acknowledgement of the rest, not one in each turn",
+        "The name of a topic stays unknown",
+        "the rest is acknowledged once, not repeatedly",
         named(MEMBER, "reconciliation::one_acknowledgement_for_one_part"),
     ),
     Case(
-        "A partition comes and goes before it is known where to begin",
-        "no error about it",
+        "A partition is assigned and revoked before its start position is known",
+        "no error",
         named(
             "tests/unit/fetching",
             "positions::what_was_taken_away_before_its_offset_is_known_is_no_trouble",
@@ -169,46 +169,46 @@ RECONCILING: Final = (
     ),
     Case(
         "A topic is dropped from the subscription",
-        "no record of it, even before the coordinator takes it away",
+        "no record of it is returned, even before the coordinator revokes it",
         named(
             INTEGRATION,
             "consumer_membership::a_dropped_topic_is_not_handed_out_any_more",
         ),
     ),
     Case(
-        "The broker matches a pattern, and metadata is asked by names alone",
-        "topics are asked for by id, and their leaders kept",
+        "The broker matches a pattern, and metadata is requested only by name",
+        "topics are requested by id, and their leaders are kept",
         (
             *named("tests/unit/driver", "topics::the_core_is_answered_by_id_and_by_name"),
             *named(INTEGRATION, "consumer_membership::a_pattern_is_matched_by_the_broker"),
         ),
     ),
     Case(
-        "What is owned shrinks before the offsets of what goes are committed",
-        "not before the callback is done",
+        "The owned partitions shrink before the offsets of revoked ones are committed",
+        "they shrink only after the callback",
         named(MEMBER, "heartbeat_fields::the_owned_list_keeps_what_is_being_revoked"),
     ),
     Case(
-        "A callback takes longer than the time-out of the rebalance",
-        "the member is put out, what it had is lost, it joins again; the late end means nothing",
+        "A callback takes longer than the rebalance timeout",
+        "the member is fenced, its partitions are lost, it joins again; the late end is ignored",
         named(MEMBER, "reconciliation::a_revocation_that_took_too_long"),
     ),
     Case(
-        "A topic is created again under its name",
-        "it is another topic, and its positions are looked for anew",
+        "A topic is created again with the same name",
+        "it is another topic, and its positions are looked up again",
         (
             *named(MEMBER, "reconciliation::a_recreated_topic_is_another_topic"),
             *named(INTEGRATION, "consumer_membership::a_topic_created_again_is_another_topic"),
         ),
     ),
     Case(
-        "A join is answered with nothing, and the assignment comes a second later",
+        "The answer to a join has no partitions, and the assignment arrives a second later",
         "neither a leave nor an error",
         named(MEMBER, "outcomes::a_first_empty_assignment_is_no_leave_and_no_error"),
     ),
     Case(
-        "A call for records began before anything was assigned",
-        "it returns records when something is",
+        "A call for records began before partitions were assigned",
+        "it returns records after the assignment",
         named(
             INTEGRATION,
             "consumer_records::a_fresh_group_reads_everything_in_order",

@@ -12,13 +12,13 @@ _OFFSETS: Final = "tests/unit/offsets"
 
 LEAVING: Final = (
     Case(
-        "The time for idleness is over while the member leaves",
-        "it goes on leaving",
+        "`max_poll_interval_ms` ends while the member leaves",
+        "the leave continues",
         named(MEMBER, "heartbeat_timing::a_member_that_leaves_is_left_alone"),
     ),
     Case(
         "A heartbeat from before the leave is accepted late",
-        "its epoch is not taken up; the leave goes out",
+        "its epoch is ignored; the leave is sent",
         named(
             MEMBER,
             "leaving::after_a_leave_the_old_success_resurrects_nothing",
@@ -26,8 +26,8 @@ LEAVING: Final = (
         ),
     ),
     Case(
-        "An assignment comes while the last commit and the callback run",
-        "it is ignored; its epoch is not, so that the commit passes",
+        "An assignment arrives while the last commit and the callback run",
+        "it is ignored; its epoch is adopted, so that the commit succeeds",
         named(
             MEMBER,
             "reconciliation::"
@@ -35,8 +35,8 @@ LEAVING: Final = (
         ),
     ),
     Case(
-        "Fenced meanwhile",
-        "the goal is reached: no leave, no other join, and whoever waits is told",
+        "The member is fenced while it leaves",
+        "the leave is complete: no request, no rejoin, and waiting calls return",
         named(
             MEMBER,
             "leaving::the_goal_is_reached",
@@ -45,7 +45,7 @@ LEAVING: Final = (
     ),
     Case(
         "The callback raises",
-        "the leave goes out",
+        "the leave is sent",
         (
             *named(MEMBER, "leaving::a_failing_callback_does_not_hinder_it"),
             *named(
@@ -55,8 +55,8 @@ LEAVING: Final = (
         ),
     ),
     Case(
-        "Closed without any time, or cancelled while closing",
-        "the leave goes out",
+        "Closed with a timeout of 0, or cancelled while closing",
+        "the leave is sent",
         (
             *named(MEMBER, "leaving::no_time_at_all_still_leaves"),
             *named(CONSUMER, "engine::stop_goes_on_wherever_its_caller_is_cancelled"),
@@ -74,12 +74,12 @@ LEAVING: Final = (
         ),
     ),
     Case(
-        "Rights are missing while the member leaves",
-        "it comes to its end",
+        "Access is denied while the member leaves",
+        "the leave completes",
         named(MEMBER, "leaving::authorization_errors_do_not_hinder_it"),
     ),
     Case(
-        "An assignment waits in line when the user unsubscribes",
+        "An assignment is queued when the user unsubscribes",
         "it is not applied",
         named(
             MEMBER,
@@ -88,12 +88,12 @@ LEAVING: Final = (
     ),
     Case(
         "A static member closes",
-        "it says so with epoch -2",
+        "it sends epoch -2",
         named(MEMBER, "leaving::what_the_coordinator_is_told"),
     ),
     Case(
-        "The leave reaches a broker that is not the coordinator any more",
-        "it is repeated; that the member is not known is success",
+        "The leave reaches a broker that is no longer the coordinator",
+        "it is retried; an unknown member counts as success",
         named(
             MEMBER,
             "leaving::a_moved_coordinator_is_found_and_told",
@@ -101,13 +101,13 @@ LEAVING: Final = (
         ),
     ),
     Case(
-        "A group is left that never came to be",
-        "that it is not there is fine",
+        "The member leaves a group that was never created",
+        "an unknown group counts as success",
         named(MEMBER, "leaving::not_being_a_member_is_success"),
     ),
     Case(
         "An application that was idle for too long has left the group",
-        "its partitions are lost by the callback, and it waits for a call before it joins again",
+        "`on_partitions_lost` is called, and it rejoins only at the next call for records",
         (
             *named(MEMBER, "heartbeat_timing::an_idle_application_leaves"),
             *named(
@@ -120,7 +120,7 @@ LEAVING: Final = (
 
 OFFSETS: Final = (
     Case(
-        "The commit before partitions go meets a new epoch",
+        "The commit before a revocation gets a stale epoch error",
         "it is repeated with the newest epoch and positions",
         named(
             _OFFSETS,
@@ -128,16 +128,16 @@ OFFSETS: Final = (
         ),
     ),
     Case(
-        "Two look-ups of committed offsets meet a new epoch",
-        "one heartbeat, one more request each, both are answered",
+        "Two requests for committed offsets get stale epoch errors",
+        "one heartbeat, one more request each, and both succeed",
         named(
             GROUP,
             "committed::two_that_wait_for_an_epoch_cost_one_heartbeat_and_one_request_each",
         ),
     ),
     Case(
-        "The first look-up meets a new epoch, or any other error",
-        "never the first or the last offset in its place",
+        "The first request for committed offsets fails with a stale epoch or any other error",
+        "the first or last offset is never used instead",
         (
             *named(GROUP, "committed::no_error_ever_looks_like_nothing_committed"),
             *named(
@@ -147,8 +147,8 @@ OFFSETS: Final = (
         ),
     ),
     Case(
-        "A topic is not known any more when the answer comes",
-        "the other partitions are told",
+        "A topic is no longer known when the answer arrives",
+        "the other partitions are returned",
         (
             *named(
                 GROUP,
@@ -159,30 +159,30 @@ OFFSETS: Final = (
     ),
     Case(
         "An automatic commit has nothing to commit",
-        "the next ones happen",
+        "the following ones still run",
         named(_OFFSETS, "committer_order::an_empty_interval_marks_nothing"),
     ),
     Case(
         "The user changes a dict of offsets after the call",
-        "what was in it at the call is committed",
+        "the offsets at the time of the call are committed",
         named(_OFFSETS, "committer::offsets_are_copied"),
     ),
     Case(
         "Offsets are committed right after a new assignment",
-        "with the new epoch, in transactions, too",
+        "they carry the new epoch, in transactions as well",
         (
             *named(GROUP, "group_core::a_commit_carries_the_newest_epoch"),
             *named(MEMBER, "states::committers_see_an_epoch_only_in_the_group"),
         ),
     ),
     Case(
-        "The right to find the coordinator is missing, and commits wait for it",
+        "Access to FindCoordinator is denied, and commits wait for it",
         "they fail with that error",
         named(_OFFSETS, "committer::what_cannot_succeed_fails_with_its_error"),
     ),
     Case(
         "Commits overlap",
-        "in the end the youngest is stored",
+        "the latest one is stored finally",
         named(
             _OFFSETS,
             "committer::an_attempt_that_outlives_its_ticket_is_not_overtaken",
@@ -191,7 +191,7 @@ OFFSETS: Final = (
     ),
     Case(
         "Some topics have known ids, others do not; answers by id",
-        "ids where all are known, and answers are matched by what was asked",
+        "ids are used if all are known, and answers are matched with the request",
         named(
             CONSUMER,
             "offsets_wire::version_10_only_when_every_id_is_known",
@@ -200,36 +200,36 @@ OFFSETS: Final = (
     ),
     Case(
         "A stale epoch makes the client take another member id",
-        "never: the old one would keep its partitions until its session ends",
+        "never, because the old member would keep its partitions until its session ends",
         (
             *named(_OFFSETS, "committer::the_member_is_not_told_to_rejoin"),
             *named(MEMBER, "states::the_id_never_changes"),
         ),
     ),
     Case(
-        "An answer leaves out partitions that were asked for",
-        "that is neither success nor silence",
+        "An answer omits requested partitions",
+        "this is an error, neither success nor ignored",
         (
             *named(_OFFSETS, "committer::an_answer_that_leaves_a_partition_out_is_no_success"),
             *named(GROUP, "committed::silence_about_a_partition_is_not_nothing_committed"),
         ),
     ),
     Case(
-        "A commit waits in line when the member leaves",
-        "it goes first",
+        "A commit is queued when the member leaves",
+        "the commit is sent first",
         (
             *named(_OFFSETS, "committer_order::what_was_queued_before_the_flush_goes_before_it"),
             *named(CONSUMER, "engine::a_commit_under_way_is_answered_before_stop_leaves"),
         ),
     ),
     Case(
-        "A transaction commits offsets of a group without saying of which member",
+        "A transaction commits offsets of a group without a member id",
         "it is accepted, and the client warns",
         named(INTEGRATION, "producer_transactions::who_may_not_give_offsets"),
     ),
     Case(
         "Brokers change versions under a transactional producer",
-        "versions are agreed upon anew, and transactions go on",
+        "versions are negotiated again, and transactions continue",
         (
             *named(
                 "tests/unit/producer",

@@ -10,33 +10,33 @@ __all__ = ["HEARTBEATS", "JOINING"]
 
 JOINING: Final = (
     Case(
-        "A consumer ends before its join was answered",
-        "it leaves all the same: its id is its own, not the coordinator's",
+        "A consumer stops before its join was answered",
+        "it still leaves, because it chose its member id itself",
         named(MEMBER, "leaving::before_the_first_join_answer"),
     ),
     Case(
         "The answer to a join is lost",
-        "the same id joins again with epoch 0 and everything it has to say: one member",
+        "it joins again with the same id, epoch 0 and all fields: there is one member",
         named(MEMBER, "heartbeat_fields::a_repeated_join_is_complete_again"),
     ),
     Case(
-        "The same of a static member, whose instance id is then taken by itself",
-        "it waits for a bounded time, and does not end at once",
+        "The answer to the join of a static member is lost, and its own instance id is then in use",
+        "it waits for a limited time instead of failing at once",
         named(MEMBER, "outcomes::a_lost_join_answer_is_waited_out"),
     ),
     Case(
         "Each join after a fence is fenced again",
-        "pauses grow, the listener hears of the loss once, and it recovers",
+        "pauses grow, `on_partitions_lost` is called once, and the member recovers",
         named(MEMBER, "outcomes::repeated_fences_are_paced_and_lost_is_called_once"),
     ),
     Case(
-        "Fenced while the name of a topic is not known yet",
-        "the join that follows owns nothing, whatever was left over",
+        "Fenced while the name of a topic is unknown",
+        "the following join owns nothing, even if partitions were left over",
         named(MEMBER, "heartbeat_fields::a_rejoin_owns_nothing"),
     ),
     Case(
-        "Unsubscribe, subscribe at once; then the echo of the leave arrives, with epoch -1",
-        "the new membership begins when the old one is over; no epoch below 1 is taken",
+        "Unsubscribe and subscribe at once; then the answer to the leave arrives, with epoch -1",
+        "the new membership begins after the old one; epochs below 1 are ignored",
         named(
             MEMBER,
             "leaving::is_kept_until_the_old_membership_is_gone",
@@ -54,13 +54,13 @@ JOINING: Final = (
         ),
     ),
     Case(
-        "Subscribed, and never asked for records",
-        "nothing is sent",
+        "A consumer subscribes and never asks for records",
+        "it sends nothing",
         named(MEMBER, "heartbeat_timing::subscribing_alone_sends_nothing"),
     ),
     Case(
-        "No topic is there yet that the member wants",
-        "it joins with an empty list, and tells of more later",
+        "None of the subscribed topics exists yet",
+        "it joins with an empty list, and sends the topics later",
         named(
             MEMBER,
             "heartbeat_fields::joins_with_an_empty_list_when_nothing_matches_yet",
@@ -68,8 +68,8 @@ JOINING: Final = (
         ),
     ),
     Case(
-        "A pattern for the broker, and a broker whose heartbeats have no field for it",
-        "one clear error at the start; no older version is ever spoken",
+        "A broker-side pattern, and a broker whose heartbeat version lacks the field",
+        "one clear error at the start; the client never uses an older version",
         (
             *named(MEMBER, "outcomes::a_broker_without_the_protocol"),
             *named(INTEGRATION, "consumer_refusals::a_broker_without_kip848_is_one_clear_error"),
@@ -77,12 +77,12 @@ JOINING: Final = (
     ),
     Case(
         "Two processes, one forked from the other",
-        "their members have ids of their own",
+        "their members have different ids",
         named(CONSUMER, "parts::processes_that_were_forked_have_members_of_their_own"),
     ),
     Case(
-        "A heartbeat fails, and the join that follows lacks fields",
-        "whatever follows an error or a loss says everything",
+        "A heartbeat fails, and the following join lacks fields",
+        "every request after an error or a lost answer has all fields",
         named(
             MEMBER,
             "heartbeat_fields::a_repeated_join_is_complete_again",
@@ -90,8 +90,8 @@ JOINING: Final = (
         ),
     ),
     Case(
-        "The answer to a leave for idleness meets the next join",
-        "epoch 0 never goes out without all fields",
+        "The answer to a leave after `max_poll_interval_ms` arrives during the next join",
+        "epoch 0 is never sent without all fields",
         named(MEMBER, "heartbeat_fields::no_request_of_a_join_is_partial_after_a_stale_leave"),
     ),
     Case(
@@ -106,32 +106,31 @@ JOINING: Final = (
         ),
     ),
     Case(
-        "An assignment that is empty is given up",
+        "An empty assignment is revoked",
         "no callback, no error",
         named(MEMBER, "leaving::with_nothing_assigned_there_is_no_callback"),
     ),
     Case(
-        "A client falls back to the classic protocol, and the id of the abandoned membership is "
-        "used again",
-        "it cannot come to that",
-        why_not="there is no fallback: this client speaks no classic protocol",
+        "A client falls back to the classic protocol and reuses the id of the abandoned membership",
+        "impossible here",
+        why_not="there is no fallback: this client does not support the classic protocol",
     ),
 )
 
 HEARTBEATS: Final = (
     Case(
-        "Fenced, and the listener is still being told of the loss",
-        "no heartbeat before it has returned",
+        "Fenced, and `on_partitions_lost` is still running",
+        "no heartbeat before it returns",
         named(MEMBER, "states::states_outside_send_nothing"),
     ),
     Case(
-        "What is owned is said in each heartbeat, so that each answer brings the assignment",
-        "it is said when it changes",
+        "Each heartbeat has the owned partitions, so each answer has the assignment",
+        "owned partitions are sent only when they change",
         named(MEMBER, "heartbeat_fields::an_unchanged_member_sends_ids_and_epoch"),
     ),
     Case(
-        "A heartbeat that says nothing is taken for what was said last",
-        "only what was sent counts as said",
+        "The client assumes that fields omitted from a heartbeat were sent",
+        "only fields that were sent count as known to the coordinator",
         named(
             MEMBER,
             "heartbeat_fields::only_what_was_sent_counts_as_sent",
@@ -139,18 +138,18 @@ HEARTBEATS: Final = (
         ),
     ),
     Case(
-        "Topics or partitions come in another order",
-        "that is no change",
+        "Topics or partitions arrive in another order",
+        "this does not count as a change",
         named(MEMBER, "heartbeat_fields::the_order_of_topics_is_no_change"),
     ),
     Case(
         "The answer that had the assignment is lost",
-        "the next heartbeat says everything, so that it is answered with the assignment again",
+        "the next heartbeat has all fields, so that its answer has the assignment again",
         named(MEMBER, "heartbeat_fields::after_a_lost_answer"),
     ),
     Case(
         "The answer that had the next epoch is lost",
-        "the next heartbeat says everything under the epoch before, which is accepted",
+        "the next heartbeat has all fields and the previous epoch, which is accepted",
         (
             *named(MEMBER, "heartbeat_fields::after_a_lost_answer"),
             *named(
@@ -160,7 +159,7 @@ HEARTBEATS: Final = (
     ),
     Case(
         "An acknowledgement is lost",
-        "it is repeated, with what is owned",
+        "it is repeated, with the owned partitions",
         named(MEMBER, "heartbeat_fields::a_lost_acknowledgement_is_repeated"),
     ),
     Case(
@@ -169,29 +168,30 @@ HEARTBEATS: Final = (
         named(MEMBER, "heartbeat_timing::a_dead_connection_means_looking_up_again"),
     ),
     Case(
-        "On dead connections a whole interval lies between attempts",
-        "the backoff does",
+        "On dead connections the client waits a whole interval between attempts",
+        "it waits for the backoff",
         named(MEMBER, "heartbeat_timing::retries_follow_the_backoff_and_not_the_interval"),
     ),
     Case(
         "A connection is refused while a broker restarts",
-        "that passes; it is never fatal",
+        "this is temporary, never fatal",
         (
             *named(MEMBER, "heartbeat_timing::a_dead_connection_means_looking_up_again"),
             *named(INTEGRATION, "several_brokers::our_consumer_outlives_a_broker_that_dies"),
         ),
     ),
     Case(
-        "Pauses that are varied by far too much",
-        "a fifth at most, whatever varies them",
+        "The jitter of pauses is far too large",
+        "it is limited to a fifth",
         (
             *named(MEMBER, "heartbeat_timing::a_wild_jitter_is_tamed"),
             *named("tests/unit/offsets", "committer_order::a_wild_jitter_is_tamed"),
         ),
     ),
     Case(
-        "No coordinator, partitions by hand beside a group, refused logins: the client spins",
-        "wake-ups are bounded",
+        "The client busy-loops without a coordinator, with manual partitions and a group, or after "
+        "refused logins",
+        "the number of wake-ups is bounded",
         (
             *named(MEMBER, "heartbeat_timing::an_unknown_coordinator_never_makes_a_busy_loop"),
             *named(
@@ -202,29 +202,29 @@ HEARTBEATS: Final = (
     ),
     Case(
         "A request is answered in the millisecond in which it was sent",
-        "it is not under way any more",
+        "it no longer counts as in flight",
         named(MEMBER, "heartbeat_timing::an_answer_in_the_same_millisecond_ends_the_flight"),
     ),
     Case(
-        "The timer of automatic commits is shorter than the interval",
-        "it causes no heartbeat",
+        "The auto-commit interval is shorter than the heartbeat interval",
+        "it does not cause heartbeats",
         named(MEMBER, "heartbeat_timing::events_of_other_timers_cause_no_heartbeat"),
     ),
     Case(
         "The coordinator is loading while the member joins",
-        "the backoff counts",
+        "the backoff applies",
         named(
             MEMBER, "heartbeat_timing::a_loading_coordinator_is_asked_with_backoff_while_joining"
         ),
     ),
     Case(
-        "A state changes before its error is told",
-        "the user hears of the error first",
+        "A state changes before its error is reported",
+        "the error is reported first",
         named(MEMBER, "outcomes::is_told_before_the_member_reacts"),
     ),
     Case(
-        "The right to a topic is missing",
-        "it is raised, the member stays, and recovers when the right is given",
+        "Access to a topic is denied",
+        "the error is raised, the member stays, and recovers when access is granted",
         (
             *named(MEMBER, "outcomes::a_forbidden_topic_is_told_now_and_then_and_retried"),
             *named(
@@ -234,8 +234,8 @@ HEARTBEATS: Final = (
         ),
     ),
     Case(
-        "The group is gone in the middle of a membership",
-        "the member joins again; if that is refused alike, it ends with the error",
+        "The group disappears during a membership",
+        "the member joins again; if it gets the same error, it ends with that error",
         named(
             MEMBER,
             "outcomes::a_member_rejoins",
@@ -243,8 +243,8 @@ HEARTBEATS: Final = (
         ),
     ),
     Case(
-        "The coordinator cannot be reached, for ever",
-        "it is told, again and again; no number of attempts divides by zero",
+        "The coordinator is permanently unreachable",
+        "this is reported repeatedly; the backoff works for any number of attempts",
         named(
             MEMBER,
             "heartbeat_timing::an_unanswered_lookup_surfaces",
@@ -253,8 +253,8 @@ HEARTBEATS: Final = (
         ),
     ),
     Case(
-        "What a former membership has sent fails late",
-        "it does nothing to the present one",
+        "A request of an earlier membership fails late",
+        "it does not affect the current one",
         named(
             MEMBER,
             "heartbeat_timing::a_late_failure_does_not_lose_the_new_coordinator",
@@ -267,8 +267,8 @@ HEARTBEATS: Final = (
         named(MEMBER, "outcomes::a_duplicated_request_costs_one_fence_at_most"),
     ),
     Case(
-        "An application that asks for records does not reach the timer for idleness",
-        "each call counts, and a call that waits is not idle",
+        "Calls for records do not restart the timer of `max_poll_interval_ms`",
+        "each call restarts it, and a waiting call does not count as idle",
         named(
             MEMBER,
             "heartbeat_timing::every_poll_restarts_the_timer",

@@ -1,4 +1,4 @@
-"""What a row of the table is: a situation, what must come of it, and the tests that prove it."""
+"""A row of the table: a situation, the required outcome, and the tests that prove it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ MEMBER: Final = "tests/unit/member"
 GROUP: Final = "tests/unit/group"
 CONSUMER: Final = "tests/unit/consumer"
 INTEGRATION: Final = "tests/integration"
-"""Where tests are."""
+"""Folders of tests."""
 
 
 class Case(NamedTuple):
-    """A situation in which clients were seen to go wrong."""
+    """A situation that clients got wrong."""
 
     situation: str
     outcome: str
-    """What must come of it."""
+    """The required outcome."""
     tests: tuple[str, ...] = ()
     """``tests/unit/x.py::test_y``; a test of a class without the class."""
     why_not: str = ""
-    """Why there can be no test."""
+    """Why a test is impossible."""
 
 
 def named(folder: str, *tests: str) -> tuple[str, ...]:
