@@ -36,9 +36,9 @@ _NO_TENURES: Final = (
 LEADERS: Final = (
     KnownBug(
         "franz-go #1331",
-        "A partition has no leader for a while, its epoch -1 is believed, and truncation is not "
-        "looked for any more",
-        "takes -1 for no epoch, and keeps the one it knows",
+        "A partition temporarily has no leader, the client accepts its epoch -1, and truncation "
+        "is no longer detected",
+        "treats -1 as unknown, and keeps its last epoch",
         (
             Proof(
                 test_core_leaders.test_a_partition_without_a_leader_keeps_its_epoch,
@@ -48,8 +48,9 @@ LEADERS: Final = (
     ),
     KnownBug(
         "librdkafka #4425; librdkafka #4433",
-        "The leader changes twice in a row, and the epoch of the first change is used for ever",
-        "reads the epoch when a request is made",
+        "The leader changes twice in a row, and the client keeps using the epoch of the first "
+        "change",
+        "reads the epoch when it creates a request",
         (
             Proof(
                 test_core_leaders.test_the_epoch_is_the_one_of_the_moment_when_a_request_is_built,
@@ -66,8 +67,8 @@ LEADERS: Final = (
     ),
     KnownBug(
         "librdkafka #4901",
-        "Metadata names another leader of the same epoch, and it is not believed",
-        "takes it: brokers correct themselves so",
+        "Metadata has another leader with the same epoch, and the client ignores it",
+        "accepts it, because brokers correct themselves in this way",
         (
             Proof(
                 test_core_leaders.test_the_same_epoch_with_another_leader_is_taken,
@@ -81,7 +82,7 @@ LEADERS: Final = (
     ),
     KnownBug(
         "librdkafka #4804; librdkafka #4680",
-        "Metadata of a broker that lags behind names a former leader, and it is believed",
+        "Metadata of a lagging broker has a former leader, and the client accepts it",
         "ignores lower epochs",
         (
             Proof(
@@ -95,9 +96,9 @@ LEADERS: Final = (
 TRUNCATION: Final = (
     KnownBug(
         "librdkafka #4492",
-        "A partition waits for ever for its position to be validated",
-        "has no such state: each fetch is a check; a position that is out of range is looked into, "
-        "and stands or falls",
+        "A partition never finishes validating its position",
+        "does not have such a state: each fetch validates the position, and an out-of-range "
+        "position is checked at the leader and kept or reset",
         (
             Proof(
                 test_core_truncation.test_an_end_that_says_nothing_is_looked_into,
@@ -108,8 +109,9 @@ TRUNCATION: Final = (
     ),
     KnownBug(
         "librdkafka #5158",
-        "The log was cut below a committed offset while nobody read, and that goes unnoticed",
-        "says the epoch of the committed offset with the first fetch",
+        "The log was truncated below a committed offset while no consumer was reading, and this "
+        "is not detected",
+        "sends the epoch of the committed offset with the first fetch",
         (
             Proof(
                 test_core_truncation.test_a_committed_offset_is_checked_by_the_first_fetch,
@@ -119,8 +121,8 @@ TRUNCATION: Final = (
     ),
     KnownBug(
         "KAFKA-8429",
-        "A seek in the middle of a check of the position: what the check finds wins",
-        "drops what was found for a position that it has no more",
+        "A seek during a check of the position is overwritten by the result of the check",
+        "drops results for an earlier position",
         (
             Proof(
                 test_core_truncation.test_a_seek_in_the_middle_of_a_check_wins,
@@ -133,8 +135,8 @@ TRUNCATION: Final = (
     ),
     KnownBug(
         "librdkafka #4261",
-        "An answer from before a truncation is used after it: records come twice",
-        "drops what was asked for another tenure of the partition",
+        "An answer from before a truncation is used after it, and records are duplicated",
+        "drops answers of another tenure of the partition",
         (
             Proof(
                 test_core_range.test_an_answer_from_before_a_truncation_is_not_used,
@@ -144,8 +146,8 @@ TRUNCATION: Final = (
     ),
     KnownBug(
         "KAFKA-9840",
-        "The end of an epoch is told as -1, and taken for an offset",
-        "asks the leader what its log has",
+        "The end of an epoch is -1 (unknown) and is used as an offset",
+        "requests the range of the leader's log",
         tuple(
             Proof(
                 test_core_truncation.test_an_end_that_says_nothing_is_looked_into,
@@ -164,8 +166,8 @@ TRUNCATION: Final = (
     ),
     KnownBug(
         "KAFKA-19902",
-        "Offsets are committed without their leader epoch: a truncation looks as out of range "
-        "later, and everything is read again",
+        "Offsets are committed without their leader epoch: a later truncation looks like an "
+        "out-of-range position, and all records are read again",
         "commits the epoch of the last record",
         (
             Proof(
@@ -203,8 +205,8 @@ TRUNCATION: Final = (
     ),
     KnownBug(
         "KAFKA-12996",
-        "A position below the start of the log, with an old epoch, is taken for a truncation",
-        "takes it for out of range, as brokers tell it",
+        "A position below the start of the log, with an old epoch, is treated as a truncation",
+        "treats it as out of range, as the brokers report",
         (
             Proof(
                 test_core_truncation.test_a_position_below_the_log_is_out_of_range_not_cut_off,
@@ -229,9 +231,9 @@ TRUNCATION: Final = (
 REPLICAS: Final = (
     KnownBug(
         "librdkafka #4616; librdkafka #4754",
-        "A follower says OFFSET_OUT_OF_RANGE, the follower is asked for its offsets, which it "
-        "refuses, in a loop",
-        "asks the leader, for records first",
+        "A follower returns OFFSET_OUT_OF_RANGE, and the client requests offsets from the "
+        "follower, which refuses, in a loop",
+        "goes to the leader, and fetches records first",
         (
             Proof(
                 test_core_replicas.test_a_replica_that_refuses_is_left_for_the_leader_and_avoided,
@@ -265,9 +267,9 @@ REPLICAS: Final = (
     ),
     KnownBug(
         "the simulation",
-        "A replica failed, and requests to the leader still say our rack: it names that replica "
-        "again at once, and nothing is read",
-        "leaves the rack out while a partition of the request avoids its replica",
+        "A replica failed, and requests to the leader still have the client's rack: the leader "
+        "names that replica again at once, and nothing is read",
+        "omits the rack while a partition of the request avoids its replica",
         (
             Proof(
                 test_core_replicas.test_a_replica_that_refuses_is_left_for_the_leader_and_avoided,
@@ -278,7 +280,7 @@ REPLICAS: Final = (
     ),
     KnownBug(
         "librdkafka #2830",
-        "The client goes on at a replica that says NOT_LEADER_OR_FOLLOWER",
+        "The client keeps fetching from a replica that returns NOT_LEADER_OR_FOLLOWER",
         "goes back to the leader",
         (
             Proof(
@@ -290,8 +292,8 @@ REPLICAS: Final = (
     ),
     KnownBug(
         "KAFKA-13767",
-        "The leader names a nearer replica, and the client waits before it goes there",
-        "asks it in the same step",
+        "The leader names a nearer replica, and the client waits before it uses it",
+        "fetches from it in the same step",
         (
             Proof(
                 test_core_replicas.test_the_replica_is_asked_in_the_same_step,
@@ -308,8 +310,8 @@ REPLICAS: Final = (
     ),
     KnownBug(
         "KAFKA-14372",
-        "A replica lags behind, and is read from for ever",
-        "asks the leader again when the lease is over",
+        "The client keeps reading from a lagging replica",
+        "goes back to the leader when the lease ends",
         (
             Proof(
                 test_core_replicas.test_the_lease_ends,

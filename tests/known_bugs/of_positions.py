@@ -28,7 +28,7 @@ _LOOKS_AGAIN: Final = Plant(
     "                    self._tenures.drop(partition)\n"
     "                    self._tenures.look(self._now, partition, by_policy=True)",
 )
-"""Who is resumed begins anew."""
+"""A resumed partition looks its position up again."""
 
 
 def listed(slice_: Any, **decoding: Any) -> SliceReader:
@@ -39,8 +39,8 @@ def listed(slice_: Any, **decoding: Any) -> SliceReader:
 PAUSES: Final = (
     KnownBug(
         "KAFKA-7548; librdkafka #5343; alpakka-kafka #549",
-        "A pause throws away what was fetched, and it is fetched again",
-        "keeps it",
+        "A pause drops fetched records, and they are fetched again",
+        "keeps them",
         (
             Proof(
                 test_core_application.test_a_pause_keeps_what_is_buffered,
@@ -59,8 +59,8 @@ PAUSES: Final = (
     ),
     KnownBug(
         "Dekaf #2563; confluent-kafka-dotnet #2418",
-        "Records that were fetched before are handed out after a pause",
-        "hands out nothing from the call on",
+        "Records fetched before a pause are returned after it",
+        "returns no records after the call",
         (
             Proof(
                 test_core_application.test_a_pause_keeps_what_is_buffered,
@@ -81,14 +81,14 @@ PAUSES: Final = (
     ),
     KnownBug(
         "librdkafka #3471",
-        "Seek, then pause, then resume: reading goes on at the old offset",
-        "goes on at the offset that was sought",
+        "After seek, pause and resume, reading continues at the old offset",
+        "continues at the offset of the seek",
         (Proof(test_core_application.test_a_seek_survives_a_pause, (_LOOKS_AGAIN,)),),
     ),
     KnownBug(
         "librdkafka #5591",
-        "Pause, assign, resume: the partition is paused for ever",
-        "keeps the pause as a state, not as a command that waits for its turn",
+        "After pause, assign and resume, the partition stays paused",
+        "stores the pause as a state, not as a queued command",
         (
             Proof(
                 test_core_application.test_a_resume_counts_whatever_was_assigned_since_the_pause,
@@ -105,7 +105,7 @@ PAUSES: Final = (
     ),
     KnownBug(
         "librdkafka #2593; librdkafka #4686",
-        "Resuming what is not paused throws away what was fetched, or moves the position",
+        "Resuming a partition that is not paused drops fetched records or moves the position",
         "does nothing",
         (
             Proof(
@@ -130,7 +130,7 @@ PAUSES: Final = (
 POSITIONS: Final = (
     KnownBug(
         "KAFKA-2342; KAFKA-2632; FluidFramework #9404",
-        "An answer to a fetch from before a reassignment moves the position",
+        "The answer to a fetch from before a reassignment moves the position",
         "drops it",
         (
             Proof(
@@ -149,8 +149,8 @@ POSITIONS: Final = (
     ),
     KnownBug(
         "Dekaf #2074",
-        "The position is inside of a batch, and the records before it are handed out, too",
-        "begins at the position",
+        "The position is inside a batch, and the records before it are returned as well",
+        "starts at the position",
         tuple(
             Proof(
                 test_reader.test_nothing_before_the_position,
@@ -166,8 +166,8 @@ POSITIONS: Final = (
     ),
     KnownBug(
         "aiokafka #261; aiokafka #718",
-        "A position is out of range, and the partition never comes back",
-        "resets it when the leader has confirmed it and the records before are read",
+        "A position is out of range, and the partition never recovers",
+        "resets it after the leader has confirmed this and earlier records were read",
         (
             Proof(
                 test_core_errors.test_retention_overtook_us,
@@ -185,9 +185,9 @@ POSITIONS: Final = (
     ),
     KnownBug(
         "librdkafka #2625; librdkafka #3080",
-        "The leader changes during a reset: the old one is asked for ever, and the fetch goes out "
-        "with offset -1001",
-        "asks the new one at once, and fetches nothing before there is a position",
+        "The leader changes during a reset: the client keeps asking the old one, and sends the "
+        "fetch with offset -1001",
+        "asks the new leader at once, and does not fetch without a position",
         (
             Proof(
                 test_core_range.test_leaders_that_move_during_a_reset_move_the_question,
@@ -197,8 +197,8 @@ POSITIONS: Final = (
     ),
     KnownBug(
         "KAFKA-5075; KAFKA-5078",
-        "An error is raised before the records that were fetched before it, which are lost",
-        "hands the records out first",
+        "An error is raised before earlier fetched records, which are lost",
+        "returns these records first",
         (
             Proof(
                 test_core_range.test_records_come_before_the_reset_that_follows_them,

@@ -49,8 +49,8 @@ _BEYOND_IS_NO_MATTER: Final = Plant(
 RECORDS: Final = (
     KnownBug(
         "sarama #1005; sarama #2053",
-        "A compacted batch has lost its last records, or all: reading stops there for ever",
-        "goes on after the last offset of the batch",
+        "A compacted batch has lost its last records, or all: reading stops there",
+        "continues after the last offset of the batch",
         (
             Proof(
                 test_core_records.test_a_compacted_batch_without_records_moves_the_position,
@@ -62,7 +62,7 @@ RECORDS: Final = (
     KnownBug(
         "aiokafka #781; platformatic #391",
         "An answer begins with the marker of an abort, and the client crashes",
-        "needs nothing from before the answer",
+        "does not need data from before the answer",
         (
             Proof(
                 test_walk.TestAborted().test_an_answer_that_begins_with_the_marker,
@@ -78,8 +78,8 @@ RECORDS: Final = (
     ),
     KnownBug(
         "kafkajs #403; kafkajs #1256",
-        "An answer has control batches only: the offset does not move, or cannot be committed",
-        "moves the position past them, and commits that",
+        "An answer has only control batches: the offset does not advance, or cannot be committed",
+        "advances the position past them, and commits it",
         (
             Proof(
                 test_walk.TestOrdinary().test_control_batches_are_skipped_whatever_the_isolation,
@@ -92,9 +92,9 @@ RECORDS: Final = (
     ),
     KnownBug(
         "pinot #12318; pinot #18337; librdkafka #2993",
-        "An answer is full of aborted batches only: the position does not move, or the user gets "
-        "an error",
-        "moves the position without a record",
+        "An answer has only aborted batches: the position does not advance, or the user gets an "
+        "error",
+        "advances the position without returning a record",
         (
             Proof(
                 test_core_records.test_aborted_batches_and_markers_alone_move_the_position,
@@ -104,8 +104,9 @@ RECORDS: Final = (
     ),
     KnownBug(
         "klag-exporter #104",
-        "The end is asked for with the wrong isolation: the lag of read_committed never ends",
-        "asks with the isolation of the consumer",
+        "The end offset is requested with the wrong isolation level: the lag of read_committed "
+        "never reaches 0",
+        "uses the consumer's isolation level",
         (
             Proof(
                 test_core_progress.test_the_end_that_a_user_asks_for_has_his_isolation,
@@ -122,8 +123,8 @@ RECORDS: Final = (
     ),
     KnownBug(
         "sarama #1657",
-        "The last batch of an answer is cut at the limit, which is taken for damage, or makes the "
-        "partition rest",
+        "The last batch of an answer is truncated at the limit, and the client treats it as "
+        "damage or backs off",
         "leaves it for the next fetch",
         (
             Proof(
@@ -147,9 +148,9 @@ RECORDS: Final = (
     ),
     KnownBug(
         "large processes",
-        "A list of record objects is kept: in a process where much else is alive that costs 20 "
-        "times the reading",
-        "makes a record when it is asked for",
+        "The client keeps a list of record objects: in a process with many live objects that "
+        "costs 20 times as much as reading",
+        "creates each record on demand",
         (
             Proof(
                 test_reader.test_a_record_comes_into_being_when_it_is_asked_for,
@@ -170,8 +171,9 @@ RECORDS: Final = (
 PACE: Final = (
     KnownBug(
         "sarama #1759",
-        "Under read_committed answers come at once and empty, and the client asks in a tight loop",
-        "rests, the longer the more often in a row",
+        "With read_committed, answers are immediate and empty, and the client fetches in a tight "
+        "loop",
+        "backs off, longer after each one in a row",
         (
             Proof(
                 test_core_pace.test_answers_that_come_early_and_bring_nothing_are_paced,
@@ -181,9 +183,10 @@ PACE: Final = (
     ),
     KnownBug(
         "real brokers",
-        "A position between the last stable offset and the high watermark: brokers answer at once, "
-        "empty and without an error, for ever, and all neighbours are slowed down with it",
-        "lets that partition rest alone",
+        "For a position between the last stable offset and the high watermark, brokers always "
+        "answer at once, empty and without an error, and the backoff slows down all other "
+        "partitions as well",
+        "backs off only for that partition",
         (
             Proof(
                 test_core_pace.test_beyond_the_last_stable_offset_a_partition_rests_by_itself,
@@ -198,8 +201,8 @@ PACE: Final = (
     ),
     KnownBug(
         "KAFKA-19259",
-        "An empty answer does not wake who sends the next fetch",
-        "looks after every event at what can be sent",
+        "An empty answer does not trigger the next fetch",
+        "checks after every event what can be sent",
         (
             Proof(
                 test_core_sessions.test_an_empty_answer_is_followed_by_the_next_request,
@@ -218,8 +221,8 @@ PACE: Final = (
     ),
     KnownBug(
         "KAFKA-2978",
-        "What is fetched and what is consumed get out of step, and reading stops",
-        "asks for what follows the buffer, and the buffer follows the position",
+        "The fetch position and the consumed position get out of step, and reading stops",
+        "fetches from the end of the buffer, and the buffer follows the position",
         (
             Proof(
                 test_core_records.test_slices_adjoin_whatever_happens,
@@ -237,7 +240,7 @@ PACE: Final = (
     KnownBug(
         "KIP-81; zio-kafka #918; Dekaf #2257",
         "Memory grows with the number of partitions",
-        "has one budget in bytes for all, of which a request reserves its part",
+        "has one budget in bytes for all partitions, and each request reserves a part of it",
         (
             Proof(
                 test_core_pace.test_what_is_buffered_and_asked_for_stays_in_the_budget,
@@ -247,8 +250,8 @@ PACE: Final = (
     ),
     KnownBug(
         "Dekaf #1356",
-        "All brokers are asked in lockstep, and the slowest rules",
-        "asks each by itself",
+        "Fetches to all brokers run in lockstep, at the pace of the slowest",
+        "fetches from each independently",
         (
             Proof(
                 test_core_leaders.test_brokers_do_not_wait_for_each_other,

@@ -37,8 +37,8 @@ _REFUSED: Final = Plant(
 SESSIONS: Final = (
     KnownBug(
         "KAFKA-17182",
-        "All partitions of a broker are buffered, and a request goes out that forgets them all: "
-        "the broker closes the session",
+        "All partitions of a broker are buffered, and the client sends a request that forgets "
+        "them all: the broker closes the session",
         "sends nothing to that broker",
         (
             Proof(
@@ -54,8 +54,8 @@ SESSIONS: Final = (
     ),
     KnownBug(
         "platformatic #315; sarama #1644",
-        "Each fetch opens a session, and the cache of the whole cluster is full of them",
-        "opens one session a broker",
+        "Each fetch opens a session, and they fill the session cache of the whole cluster",
+        "opens one session per broker",
         (
             Proof(
                 test_core_sessions.test_one_session_serves_a_thousand_fetches,
@@ -65,8 +65,8 @@ SESSIONS: Final = (
     ),
     KnownBug(
         "platformatic #321",
-        "A revoked partition stays in the session: its data comes for ever, and is handed out",
-        "forgets it in the next request, and drops what comes",
+        "A revoked partition stays in the session: its data keeps arriving and is returned",
+        "forgets it in the next request, and drops its data",
         (
             Proof(
                 test_core_sessions.test_what_is_taken_away_is_forgotten_and_its_data_dropped,
@@ -83,8 +83,8 @@ SESSIONS: Final = (
     ),
     KnownBug(
         "kafka-python #2575",
-        "The session keeps an old offset: the same batch comes again and again, and is skipped",
-        "tells every offset that moved",
+        "The session keeps an old offset: the same batch is fetched repeatedly and skipped",
+        "sends every offset that has changed",
         (
             Proof(
                 test_core_sessions.test_a_request_names_what_has_changed_only,
@@ -101,8 +101,8 @@ SESSIONS: Final = (
     ),
     KnownBug(
         "franz-go #535; franz-go #546",
-        "A topic is forgotten by the zero id, at which brokers before 4.3 fail the whole request",
-        "forgets by the id that it has named before",
+        "A topic is forgotten by the zero id, and brokers before 4.3 fail the whole request",
+        "forgets topics by the id with which they were added",
         (
             Proof(
                 test_core_sessions.test_a_topic_is_forgotten_by_the_id_it_was_added_with,
@@ -120,7 +120,7 @@ SESSIONS: Final = (
     ),
     KnownBug(
         "redpanda #27749",
-        "INVALID_FETCH_SESSION_EPOCH is answered with the same epoch, for ever",
+        "After INVALID_FETCH_SESSION_EPOCH the client sends the same epoch repeatedly",
         "closes the session and opens another one in the same request",
         (
             Proof(
@@ -132,8 +132,8 @@ SESSIONS: Final = (
     ),
     KnownBug(
         "KAFKA-8052; spring-cloud-stream #2209",
-        "INVALID_FETCH_SESSION_EPOCH in the middle of reading: records are lost, or come twice",
-        "names all partitions with their offsets anew",
+        "After INVALID_FETCH_SESSION_EPOCH records are lost or duplicated",
+        "sends all partitions with their offsets again",
         (
             Proof(
                 test_core_sessions.test_a_session_that_the_broker_refuses_is_opened_anew,
@@ -151,8 +151,8 @@ SESSIONS: Final = (
     ),
     KnownBug(
         "franz-go's source",
-        "An error of a whole answer that nobody knows is followed by the next request at once",
-        "leaves the broker alone, longer each time",
+        "After an unknown top-level error the next request is sent at once",
+        "waits before the next request, longer each time",
         (
             Proof(
                 test_core_pace.test_a_request_that_is_refused_again_and_again_is_paced,
@@ -163,8 +163,8 @@ SESSIONS: Final = (
     ),
     KnownBug(
         "Dekaf #1002",
-        "A partition that an answer leaves out counts as not at its end",
-        "keeps what was told of it; who wants to know compares position and high watermark",
+        "A partition that is missing in an answer counts as not at its end",
+        "keeps its last known state; callers compare position and high watermark",
         (
             Proof(
                 test_core_records.test_what_an_answer_leaves_out_is_as_it_was,
@@ -183,8 +183,8 @@ SESSIONS: Final = (
     ),
     KnownBug(
         "real brokers",
-        "The connection breaks with a fetch under way, and the next request has the old epoch, or "
-        "the one after it: the broker may have taken the request or not",
+        "The connection breaks during a fetch, and the next request has the old or the next "
+        "epoch, although it is unknown whether the broker received the request",
         "closes the session and opens another one",
         (
             Proof(
@@ -198,8 +198,8 @@ SESSIONS: Final = (
 TOPICS: Final = (
     KnownBug(
         "franz-go #1336; franz-go #1364",
-        "A topic is created again, and the client asks in a loop for the id that is gone",
-        "asks for metadata, with pauses, until the group assigns the new one",
+        "A topic is created again, and the client keeps requesting the deleted id in a loop",
+        "requests metadata, with pauses, until the group assigns the new one",
         (
             Proof(
                 test_core_topics.test_the_group_says_when_a_topic_is_another_one,
@@ -210,7 +210,7 @@ TOPICS: Final = (
     ),
     KnownBug(
         "franz-go #1426",
-        "Offsets of the old topic are committed, by name, to the new one",
+        "Offsets of the old topic are committed by name to the new topic",
         "refuses such a commit",
         (
             Proof(
@@ -229,8 +229,8 @@ TOPICS: Final = (
     ),
     KnownBug(
         "franz-go #357; franz-go #359",
-        "A topic was just created, not every broker knows its id, and the user gets an error",
-        "tries again, and says so after ten seconds",
+        "A topic was just created, some brokers do not know its id yet, and the user gets an error",
+        "retries, and logs this after ten seconds",
         (
             Proof(
                 test_core_topics.test_a_new_topic_that_its_broker_does_not_know_yet_is_waited_for,
@@ -240,10 +240,10 @@ TOPICS: Final = (
     ),
     KnownBug(
         "franz-go #1404; franz-go #1429",
-        "A topic that is deleted shows in a session as UNKNOWN_TOPIC_OR_PARTITION, created again "
-        "as INCONSISTENT_TOPIC_ID, in a new session as UNKNOWN_TOPIC_ID: one of them was not "
-        "expected",
-        "takes them for the same",
+        "A deleted topic causes UNKNOWN_TOPIC_OR_PARTITION in a session, INCONSISTENT_TOPIC_ID if "
+        "it was created again, and UNKNOWN_TOPIC_ID in a new session: the client does not handle "
+        "one of them",
+        "handles all three in the same way",
         tuple(
             Proof(
                 test_core_topics.test_the_group_says_when_a_topic_is_another_one,
@@ -270,8 +270,8 @@ TOPICS: Final = (
     ),
     KnownBug(
         "librdkafka #4806",
-        "A broker takes topic ids, its metadata has none, and zero ids are fetched",
-        "waits until there is an id",
+        "A broker accepts topic ids, but its metadata has none, and the client fetches zero ids",
+        "waits until the id is known",
         (
             Proof(
                 test_core_topics.test_a_topic_that_has_no_id_yet_is_waited_for,
@@ -288,9 +288,9 @@ TOPICS: Final = (
 CLUSTERS: Final = (
     KnownBug(
         "librdkafka #5178",
-        "The time between two regular refreshes counts as time without metadata: the first failure "
-        "begins everything anew",
-        "counts from the first question without an answer",
+        "The time between two regular refreshes counts as time without metadata: the first "
+        "failure causes a new bootstrap",
+        "counts from the first unanswered request",
         (
             Proof(
                 test_topics.test_brokers_that_are_of_no_use_for_long_are_given_up,
@@ -308,8 +308,8 @@ CLUSTERS: Final = (
     ),
     KnownBug(
         "librdkafka #5301",
-        "An answer that names no brokers counts as metadata",
-        "counts it as none",
+        "An answer without brokers counts as metadata",
+        "does not count it",
         (
             Proof(
                 test_topics.test_an_answer_without_brokers_is_none,
@@ -319,8 +319,8 @@ CLUSTERS: Final = (
     ),
     KnownBug(
         "librdkafka #5605",
-        "The late answer of a broker of before undoes the new beginning",
-        "does not look at it",
+        "The late answer of an earlier broker undoes the new bootstrap",
+        "ignores it",
         (
             Proof(
                 test_topics.test_a_late_answer_of_a_former_broker_does_not_count,
