@@ -1,8 +1,8 @@
-"""Pages of ``docs/reference`` that are written from tables of the code.
+"""Pages of ``docs/reference`` that are generated from tables of the code.
 
-``python -m tools.docs`` writes all of them again; ``tests/pages/test_generated_pages.py`` fails
-until that was done. Each module or folder here is one page (``states``: two). The rows of
-``tests/known_bugs`` are tests and stay there.
+``python -m tools.docs`` writes all of them; ``tests/pages/test_generated_pages.py`` fails if one is
+outdated. Each module or folder here is one page (``states``: two). The rows of ``tests/known_bugs``
+are tests and stay there.
 """
 
 from __future__ import annotations

@@ -19,4 +19,4 @@ class AdminConfig(ClientConfig):
     """All settings of an admin. Frozen. Times in milliseconds."""
 
     default_api_timeout_ms: Int64 = Field(60_000, ge=1)
-    """How long a call goes on trying, unless it is given a ``timeout_ms`` of its own."""
+    """How long a call retries, unless it has its own ``timeout_ms``."""

@@ -115,47 +115,51 @@ class ClientConfig(BaseModel):
     use instead."""
 
     bootstrap_servers: str | tuple[str, ...] = "localhost"
-    """``host[:port]``, several in a list or separated by commas; port 9092 when left out."""
+    """``host[:port]``, several in a list or separated by commas; the default port is 9092."""
     client_id: WireText = "kip848-client"
-    """Names this program in the brokers' logs and quotas; shown by group describe."""
+    """The name of this program in the brokers' logs and quotas and in group descriptions."""
 
     request_timeout_ms: Int32 = Field(30_000, ge=1)
-    """How long a broker may take to answer one request."""
+    """Timeout for a broker's answer to one request."""
     retry_backoff_ms: Int64 = Field(100, ge=1)
-    """The pause before a request is tried again; it doubles each time."""
+    """The pause before a retry; it doubles each time."""
     retry_backoff_max_ms: Int64 = Field(1_000, ge=1, validate_default=True)
     """The longest such pause; ``retry_backoff_ms`` if that is longer."""
     metadata_max_age_ms: Int64 = Field(300_000, ge=1)
-    """How often topics and brokers are asked for where nothing else is a reason to."""
+    """How often metadata is refreshed without another reason."""
     metadata_recovery_strategy: Literal["none", "rebootstrap"] = "rebootstrap"
-    """What to do when no broker that is known is of any use: ``rebootstrap`` closes all connections
-    and begins anew from ``bootstrap_servers``, whose names are resolved anew (KIP-899)."""
+    """What to do if no known broker is usable: ``rebootstrap`` closes all connections, resolves the
+    names in ``bootstrap_servers`` again and starts from there (KIP-899).
+    """
     metadata_recovery_rebootstrap_trigger_ms: Int64 = Field(300_000, ge=0)
-    """For how long no broker may have given usable metadata before that (KIP-1102)."""
+    """The time without usable metadata from any broker after which that happens (KIP-1102)."""
     connections_max_idle_ms: Int64 | None = Field(540_000, ge=1)
-    """A connection that nothing was asked on for so long is closed; ``None``: never."""
+    """An unused connection is closed after this time; ``None``: never."""
     allow_auto_create_topics: bool = True
-    """Whether asking for a topic that does not exist may create it (if the broker agrees)."""
+    """Whether a metadata request for a missing topic may create it (if the broker allows it)."""
 
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    """How connections are protected and logged in on."""
+    """Encryption and authentication of connections."""
     ssl_context: ssl.SSLContext | None = None
-    """For ``SSL`` and ``SASL_SSL``: what is trusted, and our certificate. Instead of the files."""
+    """For ``SSL`` and ``SASL_SSL``: trusted certificates and the client's certificate. Replaces the
+    files.
+    """
     ssl_cafile: str | None = None
-    """A PEM file with the certificates that are trusted; ``None``: those that the system trusts."""
+    """A PEM file with trusted certificates; ``None``: those that the system trusts."""
     ssl_certfile: str | None = None
-    """A PEM file with our certificate and what leads to a trusted one, for brokers that ask for it.
-    Files are read once, when the client is made."""
+    """A PEM file with the client's certificate and its chain, for brokers that require it. Files
+    are read once, when the client is created.
+    """
     ssl_keyfile: str | None = None
-    """A PEM file with its private key; ``None``: it is in ``ssl_certfile``, too."""
+    """A PEM file with the private key; ``None``: the key is in ``ssl_certfile``."""
     ssl_password: SecretStr | None = None
-    """Opens the private key, if that is encrypted."""
+    """The password of an encrypted private key."""
     ssl_check_hostname: bool = True
-    """Whether the certificate of a broker must be that of its address."""
+    """Whether a broker's certificate must match its address."""
     sasl_mechanism: Literal["PLAIN", "GSSAPI", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = (
         "PLAIN"
     )
-    """How to log in."""
+    """The SASL mechanism."""
     sasl_plain_username: WireText | None = None
     """For ``PLAIN`` and ``SCRAM``."""
     sasl_plain_password: WireSecret | None = None

@@ -88,66 +88,70 @@ class ConsumerConfig(MeasuredConfig):
     without_meaning = ("under KIP-848", CLASSIC_ONLY)
 
     group_id: WireText | None = None
-    """The group; ``None`` reads without one, by ``assign`` only."""
+    """The group; ``None``: without a group, only with ``assign``."""
     group_instance_id: WireText | None = None
-    """Makes the member static (KIP-345): it may go and come back without a rebalance."""
+    """Makes the member static (KIP-345): it can leave and come back without a rebalance."""
     group_protocol: str = "consumer"
-    """Kafka's ``group.protocol``. ``consumer`` (KIP-848) is the only one here."""
+    """Kafka's ``group.protocol``. Only ``consumer`` (KIP-848) is supported."""
     group_remote_assignor: WireText | None = None
-    """``uniform`` or ``range``; ``None`` leaves the choice to the broker."""
+    """The server-side assignor, ``uniform`` or ``range``; ``None``: the broker chooses."""
     group_local_assignors: tuple[Any, ...] = ()
     """Assignors that run in a member, the preferred one first; not together with
     ``group_remote_assignor``. No Kafka release has them (docs/reference/draft-protocols.md)."""
     client_rack: WireText | None = None
-    """Where this consumer is: fetches go to replicas nearby (KIP-392)."""
+    """The rack of this consumer, to fetch from the nearest replica (KIP-392)."""
 
     auto_offset_reset: str = "latest"
     """Where to start without a committed offset: ``earliest``, ``latest``, ``none`` (an error), or
     ``by_duration:PT1H`` (records of the last hour, KIP-1106)."""
     enable_auto_commit: bool = True
-    """Whether what is done is committed from time to time, and before partitions are given up."""
+    """Whether finished records are committed periodically and before partitions are revoked."""
     auto_commit_interval_ms: Int64 = Field(5_000, ge=0)
-    """How often. 0, as in Kafka: as often as possible."""
+    """The interval of automatic commits. 0, as in Kafka: as often as possible."""
 
     max_poll_interval_ms: Int32 = Field(300_000, ge=1)
-    """Asking for records less often than this means to leave the group. Also the rebalance
-    timeout: how long the group waits for this member to give partitions up."""
+    """The maximum time between two calls for records; after it the member leaves the group. Also
+    the rebalance timeout: how long the group waits for this member to give up partitions.
+    """
     extra_heartbeats: bool = True
-    """Whether the member asks sooner than the coordinator's interval, a few times, while its
-    assignment changes; rebalances take longer without
-    (docs/explanation/extra-heartbeats.md)."""
+    """Whether the member sends a few heartbeats before the coordinator's interval while its
+    assignment changes; without them rebalances take longer
+    (docs/explanation/extra-heartbeats.md).
+    """
     max_poll_records: Int64 | None = Field(None, ge=1)
-    """The most records that one ``getmany`` returns; ``None`` for all that are there."""
+    """The maximum number of records that one ``getmany`` returns; ``None``: all available ones."""
     rebalance_timeout_ms: Int32 | None = Field(None, ge=1)
-    """aiokafka's name for what is ``max_poll_interval_ms`` here; it wins when both are given."""
+    """aiokafka's name for ``max_poll_interval_ms``; it has priority if both are set."""
     rebalance_callback_timeout_ms: Int64 | None = Field(None, ge=1)
-    """How long a listener may take before it is cancelled; ``None``: ``max_poll_interval_ms``."""
+    """The time after which a listener is cancelled; ``None``: ``max_poll_interval_ms``."""
 
     fetch_max_wait_ms: Int32 = Field(500, ge=0)
-    """How long a broker may wait for ``fetch_min_bytes``."""
+    """The maximum time that a broker waits for ``fetch_min_bytes``."""
     fetch_min_bytes: Int32 = Field(1, ge=0)
-    """A broker that has less waits before it answers."""
+    """The minimum size of an answer; with less data the broker waits."""
     fetch_max_bytes: Int32 = Field(52_428_800, ge=1)
-    """Of one answer. A first batch that is larger comes all the same."""
+    """The maximum size of one answer. A larger first batch is still returned."""
     max_partition_fetch_bytes: Int32 = Field(1_048_576, ge=1)
-    """Of one partition in an answer. A first batch that is larger comes all the same."""
+    """The maximum size of one partition in an answer. A larger first batch is still returned."""
     fetch_buffer_bytes: Int64 = Field(67_108_864, ge=1)
-    """How much may be fetched ahead of the application, of all partitions together. Exceeded by at
-    most one batch a broker. (Kafka's consumer has no such limit, librdkafka has
-    ``queued.max.messages.kbytes``.)"""
+    """The maximum size of records fetched ahead of the application, for all partitions together.
+    Exceeded by at most one batch per broker. (Kafka's consumer has no such limit, librdkafka has
+    ``queued.max.messages.kbytes``.)
+    """
     max_decompressed_batch_bytes: Int64 = Field(134_217_728, ge=1_024)
-    """How many bytes one compressed batch may unpack to. For records beyond that,
-    ``BatchUnreadable`` is raised with the offset after the batch. A consumer unpacks one batch at a
-    time, large ones in a thread. (Kafka's consumer has no such limit: a batch of 1 MB can take 30
-    GB.)"""
+    """The maximum size of one decompressed batch. For records beyond that, ``BatchUnreadable`` is
+    raised with the offset after the batch. A consumer unpacks one batch at a time, large ones in a
+    thread. (Kafka's consumer has no such limit: a batch of 1 MB can take 30 GB.)
+    """
     check_crcs: bool = True
-    """Whether the checksums of batches are looked at."""
+    """Whether the checksums of batches are verified."""
     isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted"
-    """``read_committed``: records of a transaction once it is committed, those of an aborted one
-    never."""
+    """``read_committed``: records of a transaction are returned once it is committed, those of an
+    aborted one never.
+    """
 
     default_api_timeout_ms: Int64 = Field(60_000, ge=1)
-    """How long calls like ``commit`` or ``committed`` go on trying."""
+    """How long calls like ``commit`` or ``committed`` retry."""
 
     @property
     def poll_interval_ms(self) -> int:

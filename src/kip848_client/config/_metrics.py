@@ -33,8 +33,8 @@ class MeasuredConfig(ClientConfig):
     """The settings of a client that measures. Frozen."""
 
     metrics: MetricsStore = None
-    """A ``kip848_client.Metrics`` in which the client counts and measures; ``None`` for
-    nothing."""
+    """A ``kip848_client.Metrics`` for the client's metrics; ``None``: no metrics."""
     enable_metrics_push: bool = True
-    """Whether brokers that ask for it get these metrics (KIP-714). It takes the package
-    opentelemetry-proto: ``pip install '.[telemetry]'``."""
+    """Whether to push these metrics to brokers that request them (KIP-714). Needs the package
+    opentelemetry-proto: ``pip install '.[telemetry]'``.
+    """

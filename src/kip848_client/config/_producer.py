@@ -50,38 +50,43 @@ class ProducerConfig(MeasuredConfig):
     without_meaning = ("here", AIOKAFKA_ONLY)
 
     acks: int = _ALL
-    """Who has to have the records before a broker acknowledges them: ``"all"`` (or -1) in-sync
-    replicas, the leader alone (1), or nobody (0): then offsets are not known."""
+    """Which replicas must have the records before a broker acknowledges them: ``"all"`` (or -1)
+    in-sync replicas, only the leader (1), or none (0), in which case offsets are unknown.
+    """
     enable_idempotence: bool | None = None
-    """Each record is written once and in order, whatever is lost and sent again. ``None``, as in
-    Kafka: if ``acks`` and ``max_in_flight_requests_per_connection`` allow it."""
+    """Each record is written once and in order, even after retries. ``None``, as in Kafka: if
+    ``acks`` and ``max_in_flight_requests_per_connection`` allow it.
+    """
     transactional_id: WireText | None = None
-    """Makes transactions possible. One producer has the id: another one with the same takes it
-    over. It should stay the same when the program starts again."""
+    """Enables transactions. Only one producer has an id: another one with the same id takes it
+    over. It should stay the same after a restart of the program.
+    """
     transaction_timeout_ms: Int32 = Field(60_000, ge=1)
-    """A transaction that is open for longer is aborted by its coordinator. Brokers refuse more
-    than their ``transaction.max.timeout.ms``."""
+    """The coordinator aborts a transaction that is open for longer. Brokers refuse more than their
+    ``transaction.max.timeout.ms``.
+    """
 
     linger_ms: Int64 = Field(5, ge=0)
     """How long a batch waits for more records."""
     max_batch_size: Int32 = Field(16_384, ge=1)
-    """Of one partition's batch, before compression."""
+    """The maximum size of one partition's batch, before compression."""
     max_request_size: Int32 = Field(1_048_576, ge=1)
-    """Of a request, and of one record."""
+    """The maximum size of a request and of one record."""
     buffer_memory: Int64 = Field(33_554_432, ge=1)
-    """Records that wait or are on their way; when it is used up, ``send`` waits."""
+    """The memory for waiting records and records in flight; while it is full, ``send`` waits."""
     compression_type: Literal["none", "gzip", "snappy", "lz4", "zstd"] | None = None
     """Of batches."""
     max_in_flight_requests_per_connection: Int32 = Field(5, ge=1)
-    """Requests to one broker that are not answered yet; with idempotence 5 at most."""
+    """The maximum number of unanswered requests to one broker; with idempotence at most 5."""
 
     delivery_timeout_ms: Int32 | None = Field(None, ge=1)
-    """From ``send`` to success or failure; ``None``: two minutes, or ``linger_ms`` and
-    ``request_timeout_ms`` together if that is more."""
+    """The maximum time from ``send`` to success or failure; ``None``: two minutes, or ``linger_ms``
+    and ``request_timeout_ms`` together if that is more.
+    """
     max_block_ms: Int64 = Field(60_000, ge=0)
-    """How long ``send`` waits for metadata or room, and other calls for brokers."""
+    """How long ``send`` waits for metadata or free memory, and other calls wait for brokers."""
     metadata_max_idle_ms: Int64 = Field(300_000, ge=5_000)
-    """A topic that nobody has written to for so long is forgotten."""
+    """Metadata of a topic is dropped after this time without writes to it."""
 
     @property
     def idempotent(self) -> bool:

@@ -37,39 +37,44 @@ class WorkerConfig(MeasuredConfig):
     """All settings of a worker. Frozen. Times in milliseconds."""
 
     group_id: WireText = Field(min_length=1)
-    """The group of workers that share what is configured (``group.id``)."""
+    """The group of workers that share the configured items (``group.id``)."""
     group_protocol: Literal["connect", "classic"] | None = None
-    """`connect` is the draft on the protocol of KIP-848, `classic` the one of Kafka Connect, beside
-    Java workers. Without it, what the broker offers; one that it does not offer is refused."""
+    """`connect` is the draft based on KIP-848, `classic` the protocol of Kafka Connect, for groups
+    with Java workers. `None`: the one that the broker offers. A protocol that the broker does not
+    offer is refused."""
     connect_protocol: Literal["sessioned", "compatible", "eager"] = "sessioned"
-    """Of the classic protocol: the newest embedded protocol; those below it are offered, too."""
+    """Classic protocol: the newest embedded protocol; older ones are also offered."""
     group_instance_id: WireText | None = None
-    """Makes the worker a static member: it may go and come back, and nothing moves meanwhile. Not
-    with the classic protocol."""
+    """Makes the worker a static member: it can leave and come back without moving items. Not with
+    the classic protocol.
+    """
     rest_advertised_url: WireText = ""
-    """Where the others reach this worker. A worker that comes back under the same one gets its own
-    items back at once."""
+    """The URL at which other workers reach this one. A worker that comes back with the same URL
+    gets its items back at once.
+    """
     assignors: tuple[Any, ...] = ()
-    """``ConnectAssignor``s, the preferred one first; none for the incremental cooperative one."""
+    """``ConnectAssignor``s, the preferred one first; empty: the incremental cooperative one."""
     scheduled_rebalance_max_delay_ms: Int32 = Field(300_000, ge=0)
     """How long the items of a departed worker wait for its return; with 0, other workers get them
     at once. The computing worker applies its own value, on both protocols, so use the same value
     everywhere. An assignor that was created with a delay keeps its own."""
     rebalance_timeout_ms: Int32 = Field(60_000, ge=1)
-    """What the coordinator gives a worker to stop what it has lost, and to compute."""
+    """The coordinator's time limit for stopping revoked items and for computing."""
     session_timeout_ms: Int32 | None = Field(None, ge=1)
-    """A worker that cannot reach the coordinator for so long stops what it runs before others may
-    start it. With the classic protocol the coordinator is told (10000 if it is not set), else it is
-    the broker's ``group.consumer.session.timeout.ms`` (45000)."""
+    """A worker that cannot reach the coordinator for this time stops its items before other workers
+    may start them. With the classic protocol it is sent to the coordinator (default 10000);
+    otherwise the default is the broker's ``group.consumer.session.timeout.ms`` (45000).
+    """
     heartbeat_interval_ms: Int32 = Field(3_000, ge=1)
-    """Of the classic protocol; else the broker tells."""
+    """Classic protocol only; otherwise the broker sets it."""
     worker_sync_timeout_ms: Int32 = Field(3_000, ge=1)
-    """Of the classic protocol: how long a worker that leads waits to be told the configuration that
-    another one knows; then it leaves, so that another leads."""
+    """Classic protocol: how long a leader waits for a newer configuration that another worker has;
+    then it leaves, so that another worker leads.
+    """
     worker_unsync_backoff_ms: Int32 = Field(300_000, ge=1)
-    """And how long it stays away, if it is not told before."""
+    """Classic protocol: how long it then stays away, unless it gets the configuration before."""
     task_shutdown_graceful_timeout_ms: Int32 = Field(5_000, ge=1)
-    """What the listener gets to stop items; then it is cancelled."""
+    """The time for the listener to stop items; then it is cancelled."""
 
     @field_validator("assignors", mode="before")
     @classmethod

@@ -1,10 +1,10 @@
-"""Every API key that Kafka knows, and the versions that brokers of each line offer their clients.
+"""Every API key of Kafka, and the versions that brokers of each release line offer to clients.
 
-As brokers of 4.0.2, 4.1.2, 4.2.2, 4.3.1 and 4.4.0 answer ApiVersions on a client listener,
-formatted with their newest metadata version and default settings. One API a line: key, name, then
-the lowest and highest version for 4.0, and what a later line changed, as ``4.2:0-1``. Keys without
-versions are for controllers and brokers among themselves, for telemetry (which needs a reporter),
-or gone since Kafka 4.
+Source: ApiVersions of brokers 4.0.2, 4.1.2, 4.2.2, 4.3.1 and 4.4.0 on a client listener, formatted
+with their newest metadata version and default settings. One API per line: key, name, the lowest and
+highest version in 4.0, and changes in later lines, as ``4.2:0-1``. Keys without versions are used
+only between controllers and brokers, are for telemetry (which needs a reporter), or were removed in
+Kafka 4.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The metrics of Kafka's Java client 4.4.0, and why some of them are not here.
+"""The metrics of Kafka's Java client 4.4.0, and the reasons for omitting some of them.
 
-What a consumer of the group protocol ``consumer`` and a producer with a transactional id show with
-``metrics()`` after they have read and written; of Connect's workers what its documentation lists of
-members, their connections and what they run (MBeans ``kafka.connect``).
+Sources: ``metrics()`` of a consumer with the group protocol ``consumer`` and of a producer with a
+transactional id, after both have read and written records; for Connect workers, Kafka's
+documentation of members, their connections and their items (MBeans ``kafka.connect``).
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ producer-topic-metrics topic:
     byte-rate byte-total compression-rate record-error-rate record-error-total
     record-retry-rate record-retry-total record-send-rate record-send-total
 """
-"""What there is, of what; and names."""
+"""Groups, their scope, and names."""
 
 
 def _parsed() -> dict[tuple[str, str], list[str]]:
@@ -137,37 +137,37 @@ def _parsed() -> dict[tuple[str, str], list[str]]:
 
 
 JAVA: Final = _parsed()
-"""By group, and what there is one each of (``topic``, ``partition``, ``node``, or nothing)."""
+"""By group and scope (``topic``, ``partition``, ``node``, or empty)."""
 
 ABSENT: Final = {
-    r"app-info .*|kafka-metrics-count .*": "of the program, not of the client: `kip848 --version`",
+    r"app-info .*|kafka-metrics-count .*": "about the program, not the client: `kip848 --version`",
     r"consumer-metrics (application|background)-event.*": "no queue between the application and a "
     "network thread: both run in one event loop",
-    r"consumer-metrics unsent-requests-queue-.*": "a request is sent when it is made, or waits for "
-    "its connection",
+    r"consumer-metrics unsent-requests-queue-.*": "a request is sent when it is created, or "
+    "waits for its connection",
     r"consumer-metrics time-between-network-thread-poll-.*": "no network thread: `event-loop-lag` "
-    "says how late the event loop is",
-    r"connect-coordinator-metrics (join|sync)-.*": "not of both protocols: `rebalance-latency` has "
-    "both requests",
+    "measures the delay of the event loop",
+    "connect-coordinator-metrics "
+    "(join|sync)-.*": "only in the classic protocol: `rebalance-latency` includes both requests",
     r"connect-worker-metrics .*-startup-.*": "your listener starts items, several in one call: "
     "`items-assigned-latency`",
     r"connect-worker-rebalance-metrics .*": "the same as `rebalance`, `rebalance-latency` and "
     "`member-epoch` of connect-coordinator-metrics, and `leader_url` of the worker",
-    r"(consumer|producer|connect)-metrics (io-.*|select-.*)": "the event loop's, not the client's",
-    r"(consumer|producer|connect)-metrics (.*reauthentication.*|.*-no-reauth-.*)": "a "
-    "login that ends is renewed by another connection, and counts as that one's",
+    "(consumer|producer|connect)-metrics (io-.*|select-.*)": "about the event loop, not the client",
+    r"(consumer|producer|connect)-metrics (.*reauthentication.*|.*-no-reauth-.*)": "an "
+    "expiring login is renewed with a new connection and counts as a login of that connection",
     r"consumer-fetch-manager-metrics preferred-read-replica of partition": "not shown: "
-    "`fetch-latency` tells whether reading nearby helps",
-    r"consumer-fetch-manager-metrics (fetch-size|records-per-request)-.* of topic": "an answer is "
-    "measured whole; `bytes-consumed` and `records-consumed` are there of each topic",
-    r"producer-metrics record-size-max": "single records are not measured, which would cost each "
-    "of them time",
-    r"producer-metrics txn-prepare-time-ns-total": "no two-phase commit (KIP-939)",
+    "`fetch-latency` shows whether reading from a near replica helps",
+    r"consumer-fetch-manager-metrics (fetch-size|records-per-request)-.* of topic": "only "
+    "whole answers are measured; `bytes-consumed` and `records-consumed` exist for each topic",
+    r"producer-metrics record-size-max": "single records are not measured, because it would "
+    "cost time for each",
+    r"producer-metrics txn-prepare-time-ns-total": "two-phase commit (KIP-939) is not supported",
 }
-"""``group name`` (and ``of`` what), as a pattern, and the reason."""
+"""A pattern for ``group name`` (and ``of`` the scope), and the reason."""
 
 
 def why_absent(group: str, of: str, name: str) -> str | None:
-    """The reason, ``None`` for what should be here."""
+    """The reason; ``None`` for a metric that should be here."""
     text = f"{group} {name}{f' of {of}' if of else ''}"
     return next((why for pattern, why in ABSENT.items() if re.fullmatch(pattern, text)), None)

@@ -80,32 +80,35 @@ class _Settings(BaseModel):
 
 
 class SourceSettings(_Settings):
-    """``[source]``: what is read."""
+    """``[source]``: the input."""
 
     bootstrap_servers: str = Field(min_length=1)
-    """``host:port``, several with commas."""
+    """``host:port``, several separated by commas."""
     topics: tuple[str, ...] = ()
     """The topics, by name."""
     topic_pattern: str | None = None
-    """Instead of ``topics``: all topics whose whole name this regular expression matches."""
+    """Instead of ``topics``: a regular expression that must match the whole topic name."""
     group: str | None = Field(None, min_length=1)
-    """The consumer group. Without one nobody sees how far the pipeline is."""
+    """The consumer group. Without one the pipeline's progress is not visible to group tools."""
     engine: Literal["python", "jvm"] = "python"
     """``python``: the format ``kip848``. ``jvm``: Spark's own source, which is never a member of
-    the group; the group is told how far it is, and does not say where to begin. Its package
+    the group. It commits its offsets to the group but does not start from them. Its package
     ``org.apache.spark:spark-sql-kafka-0-10_2.13``, in Spark's version, must be among the
-    ``packages`` of ``[run]``."""
+    ``packages`` of ``[run]``.
+    """
     ownership: Literal["shared", "exclusive"] | None = None
-    """``shared``: a member of the group, which has the partitions that the group gives it.
-    ``exclusive``: all partitions; the group, which must have no members, is told the offsets.
-    ``None``: ``shared`` with a ``group`` and ``engine = "python"``, else ``exclusive``."""
+    """``shared``: a member of the group, which reads its assigned partitions. ``exclusive``: reads
+    all partitions; commits offsets to the group, which must have no members. ``None``: ``shared``
+    with a ``group`` and ``engine = "python"``, otherwise ``exclusive``.
+    """
     starting: Literal["earliest", "latest"] = "earliest"
-    """Where to begin without a checkpoint, in partitions of which the group has nothing."""
+    """Where to start without a checkpoint, in partitions without committed offsets."""
     max_records_per_batch: int = Field(200_000, ge=0)
-    """So many offsets at most are read in one batch; 0: all that there are."""
+    """The maximum number of offsets in one batch; 0: no limit."""
     options: Options = Field(default_factory=dict[str, str])
-    """Other options of the format ``kip848``, such as those of Kafka with ``kafka.`` before them.
-    ``${NAME}`` is replaced from the environment: no password needs to be in a file."""
+    """Other options of the format ``kip848``, such as Kafka's with the prefix ``kafka.``.
+    ``${NAME}`` is replaced from the environment, so that passwords need not be in the file.
+    """
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -125,11 +128,12 @@ class SourceSettings(_Settings):
 
 
 class DecodeSettings(_Settings):
-    """``[decode]``: what the bytes of ``value`` become. The other columns stay."""
+    """``[decode]``: how the bytes of ``value`` are decoded. Other columns are unchanged."""
 
     format: Literal["none", "text", "json", "avro", "protobuf"] = "none"
-    """``none``: bytes. ``text``: a text. The others: a structure with fields. ``avro`` and
-    ``protobuf`` need Spark's packages of that name (``packages`` of ``[run]``)."""
+    """``none``: bytes. ``text``: a string. The others: a structure with fields. ``avro`` and
+    ``protobuf`` need Spark's packages of that name (``packages`` of ``[run]``).
+    """
     columns: str | None = None
     """For ``json``: the fields as in SQL, such as ``id bigint, name string``."""
     schema_file: str | None = None
@@ -138,13 +142,15 @@ class DecodeSettings(_Settings):
     message: str | None = None
     """For ``protobuf``: the name of the message."""
     skip_bytes: int = Field(0, ge=0)
-    """So many bytes before the value are left out: 5 for Avro, 6 for Protobuf of a schema registry,
-    if all records have the one schema."""
+    """The number of bytes to skip before the value: 5 for Avro, 6 for Protobuf with a schema
+    registry, if all records have the same schema.
+    """
     on_error: Literal["fail", "drop", "dead-letter"] = "fail"
-    """What happens to a record that cannot be decoded: the pipeline ends and names it, it is left
-    out and counted, or it is written to ``dead_letter`` as it came."""
+    """What happens to a record that cannot be decoded: the pipeline ends with an error that names
+    it; the record is dropped and counted; or it is written to ``dead_letter`` unchanged.
+    """
     dead_letter: str | None = None
-    """The directory for ``on_error = "dead-letter"``: Parquet, in directories of batches."""
+    """The directory for ``on_error = "dead-letter"``: Parquet files, one directory per batch."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -165,14 +171,16 @@ class DecodeSettings(_Settings):
 
 
 class TransformSettings(_Settings):
-    """``[transform]``: from the decoded records to the rows that are written. Without one they are
-    written as they are."""
+    """``[transform]``: turns decoded records into output rows. Without it they are written
+    unchanged.
+    """
 
     function: str | None = Field(None, pattern=r"^[\w.]+:[\w.]+$")
-    """``package.module:function``, which takes a DataFrame and returns one. It is called for each
-    batch, so that it sees one batch at a time."""
+    """``package.module:function``, which takes a DataFrame and returns one. It is called once per
+    batch.
+    """
     sql: str | None = None
-    """Instead: a query over the view ``records``."""
+    """Instead of ``function``: a query over the view ``records``."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -182,17 +190,18 @@ class TransformSettings(_Settings):
 
 
 class SinkSettings(_Settings):
-    """``[sink]``: where rows are written."""
+    """``[sink]``: the output."""
 
     format: str = BATCH_DIRECTORIES
-    """``parquet``: in directories of batches. ``kip848``: to a topic. Any other: what Spark's
-    streams can write to, such as ``delta`` or ``iceberg`` where their packages are."""
+    """``parquet``: one directory per batch. ``kip848``: a topic. Any other: a format that Spark's
+    streams can write, such as ``delta`` or ``iceberg`` if their packages are available.
+    """
     path: str | None = None
     """The output directory."""
     table: str | None = None
-    """Instead of ``path``, for formats of tables: the name of the table."""
+    """Instead of ``path``, for table formats: the name of the table."""
     topic: str | None = None
-    """For ``kip848``: where all rows go, whatever their column ``topic`` says."""
+    """For ``kip848``: the topic of all rows; a column ``topic`` is ignored."""
     bootstrap_servers: str | None = None
     """For ``kip848``: the brokers; ``None``: those of ``[source]``."""
     partition_by: tuple[str, ...] = ()
@@ -215,35 +224,42 @@ class SinkSettings(_Settings):
 
 
 class RunSettings(_Settings):
-    """``[run]``: how it runs."""
+    """``[run]``: how the pipeline runs."""
 
     checkpoint: str = Field(min_length=1)
-    """The directory in which Spark keeps what it has done. It belongs to the output: with another
-    checkpoint the output is refused."""
+    """The directory of Spark's checkpoint. It belongs to the output: an output with another
+    checkpoint is refused.
+    """
     trigger: str = Field("1 second", pattern=_TRIGGER)
-    """How often a batch begins: ``10 seconds``, ``0 seconds`` for at once; ``available-now``: until
-    everything is written that was there at the start."""
+    """How often a batch starts: ``10 seconds``, or ``0 seconds`` for no pause; ``available-now``:
+    process the records that exist at the start, then stop.
+    """
     master: str = "local[*]"
     """Spark's master: ``local[*]`` is this machine, ``spark://HOST:PORT``, ``yarn`` or
     ``k8s://...`` a cluster."""
     name: str = "kip848 pipeline"
-    """What Spark calls it."""
+    """The application's name in Spark."""
     packages: tuple[str, ...] = ()
-    """Maven packages that Spark fetches, such as ``org.apache.spark:spark-avro_2.13:4.3.0``."""
+    """Maven packages that Spark downloads, such as ``org.apache.spark:spark-avro_2.13:4.3.0``."""
     py_files: tuple[str, ...] = ()
-    """Python files (``.py``, ``.zip``) that executors get, such as one with the functions that a
-    transform calls for each row."""
+    """Python files (``.py``, ``.zip``) for the executors, such as one with functions that a
+    transform calls for each row.
+    """
     ship: bool = True
-    """On a cluster executors get this package, in pure Python, and take it before one that they
-    have; what it needs (``aiokafka`` and so on) is not in it. ``false`` where all machines have it
-    installed: there it has its C extension."""
+    """On a cluster, send this package in pure Python to the executors, which prefer it to an
+    installed version; dependencies (``aiokafka`` etc.) are not included. Use ``false`` if all
+    machines have the package installed, with its C extension.
+    """
     archives: tuple[str, ...] = ()
-    """Archives (``.zip``, ``.tar.gz``) that Spark unpacks where executors run, such as an
-    environment of Python: ``environment.tar.gz#environment`` names the directory."""
+    """Archives (``.zip``, ``.tar.gz``) that Spark unpacks next to the executors, such as a Python
+    environment: ``environment.tar.gz#environment`` names the directory.
+    """
     spark: Options = Field(default_factory=dict[str, str])
     """Settings of Spark."""
     log_level: Literal["off", "error", "warn", "info"] = "off"
-    """What Spark itself writes to the standard error. What ends the pipeline is told anyway."""
+    """The level of Spark's own log on standard error. An error that ends the pipeline is always
+    printed.
+    """
 
 
 class PipelineConfig(_Settings):
