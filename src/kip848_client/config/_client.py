@@ -75,7 +75,10 @@ WireSecret = Annotated[SecretStr, AfterValidator(_checked_secret)]
 
 
 class ClientSettings(TypedDict, total=False):
-    """The keyword arguments that every client takes, for type checkers; see ``ClientConfig``."""
+    """The keyword arguments of every client, for type checkers.
+
+    ``ClientConfig`` explains each.
+    """
 
     bootstrap_servers: str | Sequence[str]
     client_id: str
@@ -209,8 +212,10 @@ class ClientConfig(BaseModel):
 
     @property
     def security(self) -> dict[str, Any]:
-        """The TLS and SASL settings of connections, with wrapped secrets. Without SASL, no SASL
-        settings."""
+        """The TLS and SASL settings of connections, with wrapped secrets.
+
+        Without SASL, no SASL settings.
+        """
         found = {"security_protocol": self.security_protocol, "ssl_context": self._tls}
         if self.security_protocol.startswith("SASL"):
             names = [name for name in type(self).model_fields if name.startswith("sasl_")]

@@ -47,7 +47,10 @@ use instead."""
 
 
 class ConsumerSettings(MeasuredSettings, total=False):
-    """The keyword arguments of ``Consumer``, for type checkers; see ``ConsumerConfig``."""
+    """The keyword arguments of ``Consumer``, for type checkers.
+
+    ``ConsumerConfig`` explains each.
+    """
 
     group_id: str | None
     group_instance_id: str | None

@@ -23,7 +23,10 @@ MetricsStore = Annotated[Any, BeforeValidator(_checked)]
 
 
 class MeasuredSettings(ClientSettings, total=False):
-    """The keyword arguments of clients that measure, for type checkers; see ``MeasuredConfig``."""
+    """The keyword arguments of clients that measure, for type checkers.
+
+    ``MeasuredConfig`` explains each.
+    """
 
     metrics: Metrics | None
     enable_metrics_push: bool

@@ -24,7 +24,10 @@ AIOKAFKA_ONLY: Final[Mapping[str, str]] = {
 
 
 class ProducerSettings(MeasuredSettings, total=False):
-    """The keyword arguments of ``Producer``, for type checkers; see ``ProducerConfig``."""
+    """The keyword arguments of ``Producer``, for type checkers.
+
+    ``ProducerConfig`` explains each.
+    """
 
     acks: int | str
     enable_idempotence: bool | None

@@ -122,7 +122,10 @@ class Worker:
 
     @property
     def generation(self) -> int | None:
-        """The member epoch, or a classic group's generation; ``None`` when not in the group."""
+        """The member epoch, or a classic group's generation.
+
+        ``None`` when not in the group.
+        """
         return None if self._driver is None else self._driver.core.member_epoch
 
     @property
@@ -134,8 +137,10 @@ class Worker:
 
     @property
     def member_id(self) -> str | None:
-        """The id that this worker made for itself, or that the coordinator of a classic group gave
-        it (empty until then); ``None`` before the start."""
+        """The member id; ``None`` before the start.
+
+        The worker makes it, or in a classic group the coordinator (it is empty until then).
+        """
         return None if self._driver is None else self._driver.core.member_id
 
     @property
@@ -145,8 +150,10 @@ class Worker:
 
     @property
     def remaining_delay_ms(self) -> int:
-        """In how many milliseconds the group is computed anew, because the newest assignment keeps
-        items for workers that may return; 0 if it keeps none."""
+        """In how many milliseconds the group computes a new assignment.
+
+        The newest assignment keeps items for workers that may return; 0 if it keeps none.
+        """
         return 0 if self._driver is None else self._driver.remaining_delay_ms
 
     def health(self) -> WorkerHealth:

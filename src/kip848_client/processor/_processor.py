@@ -292,12 +292,12 @@ class ExactlyOnceProcessor(Generic[K, V]):
             await driver.run()
 
     def request_stop(self) -> None:
-        """Ask ``run`` to return soon. The function finishes its current record (or batch), and the
-        transaction is committed, or aborted after 15 s. Returns at once.
+        """Ask ``run`` to return soon. Returns at once.
 
-        You may call it from a signal handler, from any thread, from the function, before ``run``,
-        and more than once. After ``run`` has returned, call ``stop`` or leave the block to leave
-        the group and disconnect. Raises nothing.
+        The function finishes its current record or batch, and the transaction is committed, or
+        aborted after 15 s. You may call it from a signal handler, from any thread, from the
+        function, before ``run``, and more than once. After ``run`` has returned, call ``stop`` or
+        leave the block to leave the group and disconnect. Raises nothing.
         """
         self._is_stop_requested = True
         if self._driver is not None:
@@ -343,7 +343,9 @@ class ExactlyOnceProcessor(Generic[K, V]):
         await self.stop()
 
     def health(self) -> ConsumerHealth:
-        """Get the processor's health. May be called in any state and thread. Raises nothing.
+        """Get the processor's health. Raises nothing.
+
+        May be called in any state and in any thread.
 
         Returns:
             The health of its consumer, with the producer's waits, such as a missing topic, added to

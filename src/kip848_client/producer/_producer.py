@@ -191,8 +191,10 @@ class Producer(Generic[K, V]):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What the producer has waited for for more than a second, and why: a missing topic, a
-        leader, a coordinator. Each wait is also logged."""
+        """What the producer has waited for for more than a second, and why.
+
+        A missing topic, a leader, a coordinator. Each wait is also logged.
+        """
         return () if self._engine is None else self._engine.producing.problems()
 
     async def client_instance_id(self, timeout_ms: int | None = None) -> str:

@@ -86,8 +86,7 @@ class GroupListing:
 
 @dataclass(frozen=True, slots=True)
 class AssignorMessage:
-    """Metadata that a client-side assignor sends to one member with its assignment (KIP-848,
-    Assignment)."""
+    """Metadata from a client-side assignor for one member (KIP-848, Assignment)."""
 
     error: int = 0
     """The assignor's own error number, because of which the group kept its assignment; 0 for no
@@ -247,7 +246,10 @@ class CommittedOffset:
 
 @dataclass(frozen=True, slots=True)
 class ListedOffset:
-    """An offset that was asked for: the begin, the end, or the first one from some time on."""
+    """An offset from ``Admin.list_offsets``.
+
+    The begin of the log, its end, or the first record at or after a time.
+    """
 
     offset: int
     """-1 when there is no record from that time on."""

@@ -137,8 +137,11 @@ class ClassicWorkerCore:
 
     @property
     def waits(self) -> Mapping[str, Wait]:
-        """What is waited for: the coordinator. One that holds a JoinGroup or SyncGroup until the
-        other workers have sent theirs does its work."""
+        """What is waited for: the coordinator.
+
+        A coordinator that holds a JoinGroup or SyncGroup until the other workers have sent theirs
+        does its work, and is not waited for.
+        """
         is_in_round = self._rounds.is_waiting and not self._link.is_in_trouble
         return {} if is_in_round else self._link.waits()
 

@@ -54,7 +54,7 @@ class ClassicWorkerSettings:
 
     @property
     def stop_after_ms(self) -> int:
-        """How long after the last sign of life of the coordinator the worker stops everything."""
+        """How long after the coordinator's last answer the worker stops everything."""
         left_ms = self.session_timeout_ms - self.task_shutdown_graceful_timeout_ms
         return max(left_ms, self.session_timeout_ms // 2)
 

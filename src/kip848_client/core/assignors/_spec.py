@@ -118,8 +118,11 @@ class Assignor(Protocol):
 
     @property
     def minimum_version(self) -> int:
-        """The lowest version of this assignor that it is compatible with, 0 to 32767 (default 0).
-        No request carries it: members ask for a server-side assignor by name only."""
+        """The lowest version of this assignor that it is compatible with.
+
+        0 to 32767 (default 0). No request carries it: members ask for a server-side assignor by
+        name only.
+        """
         return 0
 
     @property

@@ -30,9 +30,11 @@ compute. Assignors have the numbers above 0 for their own errors."""
 
 
 class AssignorFailed(Kip848Error):
-    """A client-side assignor raised, took too long, or returned what cannot be; or the coordinator
-    refused what it returned. Logged, never raised by a consumer: another member computes.
-    ``__cause__`` has what it raised."""
+    """A client-side assignor failed; another member computes.
+
+    It raised, took too long or returned what cannot be used, or the coordinator refused what it
+    returned. Logged, never raised by a consumer. ``__cause__`` has what it raised.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +171,10 @@ class ClientAssignor(Protocol):
 
     @property
     def minimum_version(self) -> int:
-        """The lowest version of metadata that it reads: 0 to 32767, or -1 for members of the
-        classic protocol, too."""
+        """The lowest version of metadata that it reads.
+
+        0 to 32767, or -1 to read those of members on the classic protocol, too.
+        """
         ...
 
     @property

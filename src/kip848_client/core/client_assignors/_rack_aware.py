@@ -22,8 +22,11 @@ __all__ = ["RackAwareAssignor"]
 
 
 class RackAwareAssignor(ShippedAssignor):
-    """Set ``client_rack`` of the consumers and ``broker.rack`` of the brokers for it. A partition
-    or a member of which no rack is known suits anybody."""
+    """Assign partitions to members in the racks of their replicas.
+
+    Set ``client_rack`` of the consumers and ``broker.rack`` of the brokers. A partition or member
+    without a known rack fits everywhere.
+    """
 
     name: str = "rack-aware"
 

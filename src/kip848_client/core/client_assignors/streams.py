@@ -51,7 +51,12 @@ class AssignmentError(enum.IntEnum):
 
 
 class TaskId(NamedTuple):
-    """A task of a topology: which sub-topology, which partition of its topics."""
+    """A task of a topology.
+
+    Attributes:
+        subtopology: Number of the sub-topology.
+        partition: Which partition of its topics.
+    """
 
     subtopology: int
     partition: int
@@ -59,8 +64,14 @@ class TaskId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StreamsMemberMetadata:
-    """What a member says. ``topology_hash`` and ``task_lags`` may change only with a reason other
-    than ``MemberReason.NONE``."""
+    """What a member reports.
+
+    ``topology_hash`` and ``task_lags`` may change only with a reason other than
+    ``MemberReason.NONE``.
+
+    Attributes:
+        topology_hash: Identifies the topology.
+    """
 
     process_id: UUID
     """The process, which may have several consumers."""
@@ -73,7 +84,14 @@ class StreamsMemberMetadata:
     """How many records the state of each task is behind."""
 
     def encode(self) -> bytes:
-        """As ``AssignorMetadata.data``. Raises ``WireError`` for what does not fit."""
+        """Write it as ``AssignorMetadata.data``.
+
+        Returns:
+            The bytes.
+
+        Raises:
+            WireError: A value does not fit.
+        """
         return encode(
             _MemberMetadata(
                 process_id=self.process_id.bytes,
@@ -92,7 +110,17 @@ class StreamsMemberMetadata:
 
     @classmethod
     def decode(cls, raw: bytes) -> StreamsMemberMetadata:
-        """What ``encode`` wrote. Raises ``WireError`` for anything else."""
+        """Read what ``encode`` wrote.
+
+        Args:
+            raw: The bytes.
+
+        Returns:
+            The metadata.
+
+        Raises:
+            WireError: The bytes are something else.
+        """
         read = decode(_MemberMetadata, _VERSION, raw)
         return cls(
             UUID(bytes=read.process_id),
@@ -109,8 +137,15 @@ Tasks = Mapping[TaskId, tuple[TopicPartition, ...]]
 
 @dataclass(frozen=True, slots=True)
 class StreamsAssignmentMetadata:
-    """What a member is told. Partitions may not be there yet when it hears of their tasks: the
-    assigned partitions are the truth."""
+    """What a member gets from the assignor.
+
+    Partitions may not be there yet when a member gets their tasks: the assigned partitions decide.
+
+    Attributes:
+        active_tasks: Tasks that the member runs.
+        standby_tasks: Tasks whose state it keeps up to date, with the partitions that each reads.
+        warmup_tasks: Tasks whose state it builds, with the partitions that each reads.
+    """
 
     active_tasks: tuple[TaskId, ...] = ()
     standby_tasks: Tasks = EMPTY
@@ -119,7 +154,14 @@ class StreamsAssignmentMetadata:
     """``host:port`` -> what it has, for queries."""
 
     def encode(self) -> bytes:
-        """As ``MemberAssignment.data``. Raises ``WireError`` for what does not fit."""
+        """Write it as ``MemberAssignment.data``.
+
+        Returns:
+            The bytes.
+
+        Raises:
+            WireError: A value does not fit.
+        """
         return encode(
             _AssignmentMetadata(
                 active_tasks=tuple(_Task(subtopology=s, partition=p) for s, p in self.active_tasks),
@@ -135,7 +177,17 @@ class StreamsAssignmentMetadata:
 
     @classmethod
     def decode(cls, raw: bytes) -> StreamsAssignmentMetadata:
-        """What ``encode`` wrote. Raises ``WireError`` for anything else."""
+        """Read what ``encode`` wrote.
+
+        Args:
+            raw: The bytes.
+
+        Returns:
+            The metadata.
+
+        Raises:
+            WireError: The bytes are something else.
+        """
         read = decode(_AssignmentMetadata, _VERSION, raw)
         return cls(
             tuple(TaskId(each.subtopology, each.partition) for each in read.active_tasks),

@@ -187,8 +187,10 @@ class ConnectAssignor(Protocol):
 
     @property
     def minimum_version(self) -> int:
-        """The lowest version of metadata that it reads: 0 for the eager encoding, 1 and 2 for the
-        incremental ones, more for your own."""
+        """The lowest version of metadata that it reads.
+
+        0 for the eager encoding, 1 and 2 for the incremental ones, more for your own.
+        """
         ...
 
     @property

@@ -61,7 +61,10 @@ class AssignedPartition(NamedTuple):
 
 
 class LeaveMode(Enum):
-    """What a leave tells the coordinator (KIP-1092, CloseOptions.GroupMembershipOperation)."""
+    """What a leave means for the coordinator (KIP-1092).
+
+    Kafka's name is ``CloseOptions.GroupMembershipOperation``.
+    """
 
     DEFAULT = "default"
     """A dynamic member leaves (-1); a static one leaves for a while (-2)."""

@@ -32,7 +32,7 @@ __all__ = ["Who", "event_of"]
 
 
 class Who(TypedDict):
-    """Whose events they are."""
+    """Whose events they are: fields that all of a member's events share."""
 
     role: str
     group_id: str
@@ -89,7 +89,15 @@ _KINDS: Final[Mapping[type[MembershipEvent], tuple[str, Callable[[Any], dict[str
 
 
 def event_of(told: MembershipEvent, who: Who) -> HistoryEvent:
-    """What a member tells, as an event of the history, not stamped yet."""
+    """Convert an event of ``Consumer.events``. Raises nothing.
+
+    Args:
+        told: The event.
+        who: Whose it is.
+
+    Returns:
+        The event of the history, without ``writer``, ``seq`` and ``host``.
+    """
     kind, read = _KINDS[type(told)]
     more: dict[str, Any] = read(told)
     return HistoryEvent(

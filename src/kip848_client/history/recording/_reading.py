@@ -17,7 +17,13 @@ _TOLD: Final = 20
 
 
 class Complaint(NamedTuple):
-    """A line that is no event."""
+    """A line that is not an event.
+
+    Attributes:
+        path: The file.
+        line: Its number, from 1.
+        why: What is wrong, in words.
+    """
 
     path: str
     line: int
@@ -26,21 +32,23 @@ class Complaint(NamedTuple):
 
 @dataclass(slots=True)
 class Record:
-    """What was found in some files."""
+    """What was found in some files of events."""
 
     events: list[HistoryEvent] = field(default_factory=list[HistoryEvent])
-    """All, also those that are there twice."""
+    """All of them, with duplicates."""
     bad: int = 0
-    """How many lines are no events."""
+    """How many lines are not events."""
     cut: int = 0
-    """How many files end amid a line, as a killed process leaves them."""
+    """How many files end in the middle of a line, as a killed process leaves them."""
     complaints: list[Complaint] = field(default_factory=list[Complaint])
     """The first bad lines."""
 
     @property
     def missing(self) -> int:
-        """How many events are lost: numbers that lack between those of a writer, and what writers
-        say that they missed."""
+        """How many events are lost.
+
+        Numbers missing between those of a writer, and what writers report as missed.
+        """
         numbers: dict[str, set[int]] = {}
         for event in self.events:
             numbers.setdefault(event.writer, set()).add(event.seq)
@@ -50,8 +58,17 @@ class Record:
 
 
 def read_files(paths: Iterable[str | os.PathLike[str]]) -> Record:
-    """Read files of JSON lines. Raises ``ConfigError`` for a file that cannot be read, and for one
-    that has lines, but no event; single lines that are none are counted."""
+    """Read files of JSON lines. Lines that are not events are counted.
+
+    Args:
+        paths: The files.
+
+    Returns:
+        The events, and what was wrong. Give ``events`` to ``tables_of``.
+
+    Raises:
+        ConfigError: A file cannot be read, or has lines and no event.
+    """
     record = Record()
     for path in map(Path, paths):
         _read(path, record)

@@ -22,23 +22,37 @@ _QUEUE: Final = 10_000
 
 
 def recording(consumer: Consumer[Any, Any], to: str | os.PathLike[str] | Sink) -> Recording:
-    """Write the events of a consumer's membership to a file (JSON lines, at its end), a
-    ``HistoryTopic``, or a sink of your own, as long as the block lasts::
+    """Write the events of a consumer's membership, as long as the block lasts.
+
+    ::
 
         async with recording(consumer, "events.jsonl"), consumer:
             ...
 
-    It begins before the consumer and ends after it, so that nothing is missed. Nothing that goes
-    wrong with writing reaches the application: the log tells it, once.
+    It begins before the consumer and ends after it, so that nothing is missed. If writing fails,
+    the application is not disturbed: the log has it, once. Entering the block raises ``OSError``
+    for a file that cannot be opened.
 
-    Raises ``LocalProtocolError`` for a consumer without a ``group_id``; entering the block raises
-    ``OSError`` for a file that cannot be opened.
+    Args:
+        consumer: Not started, with a ``group_id``.
+        to: A file, to which JSON lines are appended, a ``HistoryTopic``, or a sink of your own.
+
+    Returns:
+        The block.
+
+    Raises:
+        LocalProtocolError: The consumer has no ``group_id``.
     """
     return Recording(consumer, to)
 
 
 class Recording:
-    """One consumer's; ``recording`` makes it."""
+    """The recording of one consumer. ``recording`` makes it.
+
+    Args:
+        consumer: Not started, with a ``group_id``.
+        to: A file or a sink.
+    """
 
     def __init__(self, consumer: Consumer[Any, Any], to: str | os.PathLike[str] | Sink) -> None:
         config = consumer.config

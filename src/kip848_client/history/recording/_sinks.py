@@ -20,19 +20,32 @@ _log: Final = logging.getLogger("kip848_client")
 
 
 class Sink(Protocol):
-    """What takes lines. What it cannot take is lost: nobody waits for it."""
+    """Takes events. What it cannot take is lost: the consumer does not wait for it."""
 
     async def write(self, event: HistoryEvent) -> None:
-        """Take an event, or raise ``OSError`` or ``Kip848Error``."""
+        """Take an event.
+
+        Args:
+            event: With ``writer``, ``seq`` and ``host``.
+
+        Raises:
+            OSError: It cannot be written.
+            Kip848Error: It cannot be sent.
+        """
         ...
 
     async def close(self) -> None:
-        """Nothing comes any more."""
+        """End: no event follows. Raises nothing."""
         ...
 
 
 class Stamp:
-    """Makes events those of one writer: a random name, a number that counts up, this host."""
+    """Marks events with their writer: a random name, a rising number, this host.
+
+    Args:
+        writer: The name. Default: 16 random hexadecimal digits.
+        host: Default: the name of this machine.
+    """
 
     def __init__(self, writer: str | None = None, host: str | None = None) -> None:
         self._writer = secrets.token_hex(8) if writer is None else writer
@@ -40,15 +53,32 @@ class Stamp:
         self._seq = 0
 
     def on(self, event: HistoryEvent) -> HistoryEvent:
-        """The event with who wrote it; each has the next number, written or not."""
+        """Add who wrote the event. Raises nothing.
+
+        Each event gets the next number, written or not.
+
+        Args:
+            event: Any.
+
+        Returns:
+            The event with ``writer``, ``seq`` and ``host``.
+        """
         stamped = replace(event, writer=self._writer, seq=self._seq, host=self._host)
         self._seq += 1
         return stamped
 
 
 class HistoryFile:
-    """Lines at the end of a file, which several processes of a machine may share. Each line is
-    one write to the file, at once: what a killed process has told is there. Raises ``OSError``."""
+    """Lines at the end of a file, which several processes of one machine may share.
+
+    Each line is one write to the file, at once: the lines of a killed process are there.
+
+    Args:
+        path: The file; it is created if need be.
+
+    Raises:
+        OSError: The file cannot be opened.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
@@ -57,31 +87,43 @@ class HistoryFile:
             os.write(self._file, b"\n")  # whoever wrote before was killed amid a line
 
     def append(self, event: HistoryEvent) -> None:
-        """Write it. Raises ``OSError``."""
+        """Write an event now.
+
+        Args:
+            event: With ``writer``, ``seq`` and ``host``.
+
+        Raises:
+            OSError: It cannot be written, or only a part of it: the disk is full.
+        """
         line = line_of(event)
         written = os.write(self._file, line)
         if written < len(line):  # the disk is full: the rest would be another's line
             raise OSError(f"{written} of {len(line)} bytes were written")
 
     def end(self) -> None:
-        """Close the file. Calling it twice is harmless."""
+        """Close the file. You may call it more than once. Raises nothing."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
     async def write(self, event: HistoryEvent) -> None:
-        """Write it now. Raises ``OSError``."""
+        """Write an event now. See ``HistoryFile.append``."""
         self.append(event)
 
     async def close(self) -> None:
-        """Close the file."""
+        """Close the file. Raises nothing."""
         self.end()
 
 
 class HistoryTopic:
-    """Records of a topic, whose keys are the group: events of a group are in order of writing.
-    ``producer`` takes bytes, and is started and stopped by whoever made it, after the recording has
-    ended. What a broker refuses is told in the log, once."""
+    """Records of a topic, with the group as key.
+
+    Events of a group are in order of writing. What a broker refuses is logged, once.
+
+    Args:
+        producer: For bytes. Start it before the recording, and stop it after that.
+        topic: Name of the topic.
+    """
 
     def __init__(self, producer: Producer[bytes, bytes], topic: str) -> None:
         self._producer = producer
@@ -90,7 +132,14 @@ class HistoryTopic:
         self._has_told = False
 
     async def write(self, event: HistoryEvent) -> None:
-        """Hand it to the producer. Raises ``Kip848Error``."""
+        """Send an event, without waiting for its acknowledgement.
+
+        Args:
+            event: With ``writer``, ``seq`` and ``host``.
+
+        Raises:
+            Kip848Error: What ``Producer.send`` raises.
+        """
         line = line_of(event).rstrip(b"\n")
         sent = await self._producer.send(self._topic, line, event.group_id.encode())
         future = asyncio.ensure_future(sent)
@@ -98,7 +147,7 @@ class HistoryTopic:
         future.add_done_callback(self._ended)
 
     async def close(self) -> None:
-        """Wait until what was handed over is written, or refused."""
+        """Wait until all records are written or refused. Raises nothing."""
         if self._waiting:
             await asyncio.wait(self._waiting)
 

@@ -32,7 +32,17 @@ _GROUPS: Final = 20
 
 
 def pictures_of(view: GroupView) -> dict[str, Figure]:
-    """The pictures of a group, by name. Raises ``ConfigError`` without matplotlib."""
+    """Draw the pictures of a group.
+
+    Args:
+        view: The group.
+
+    Returns:
+        Figures of matplotlib: ``ownership``, ``rebalances``, ``heartbeats`` and ``zombies``.
+
+    Raises:
+        ConfigError: matplotlib is not installed; the extra ``report`` brings it.
+    """
     _need_matplotlib()
     from kip848_client.history.report._heartbeats import heartbeats_picture
     from kip848_client.history.report._ownership import ownership_picture
@@ -59,8 +69,18 @@ def _need_matplotlib() -> None:
 
 
 def write_page(path: str | os.PathLike[str], tables: Tables, record: Record) -> None:
-    """Write the page, with everything in it. Raises ``ConfigError`` where that cannot be, or
-    without matplotlib."""
+    """Write the page to a file, with everything in it.
+
+    At most 20 groups have pictures.
+
+    Args:
+        path: The file.
+        tables: What the page is about.
+        record: What was wrong with the files.
+
+    Raises:
+        ConfigError: The file cannot be written, or matplotlib is not installed.
+    """
     views = views_of(tables)
     drawn = [
         {name: _svg(each) for name, each in pictures_of(view).items()} for view in views[:_GROUPS]
@@ -73,8 +93,20 @@ def write_page(path: str | os.PathLike[str], tables: Tables, record: Record) -> 
 
 
 def write_pictures(folder: str | os.PathLike[str], tables: Tables) -> list[Path]:
-    """Write the pictures of all groups as PNG; returns their paths. Where there are several
-    groups, names begin with the group's. Raises ``ConfigError``."""
+    """Write the pictures of all groups as PNG.
+
+    With several groups, the names of files begin with the group's number and name.
+
+    Args:
+        folder: It is created if need be.
+        tables: What the pictures are about.
+
+    Returns:
+        The paths.
+
+    Raises:
+        ConfigError: A file cannot be written, or matplotlib is not installed.
+    """
     _need_matplotlib()
     from kip848_client.history.report._style import message, styled
 

@@ -25,7 +25,12 @@ _HOW: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was found. ``good``: nothing to worry about."""
+    """One thing that was found.
+
+    Attributes:
+        text: A sentence.
+        good: Nothing to worry about.
+    """
 
     text: str
     good: bool
@@ -58,7 +63,14 @@ def scope_of(view: GroupView) -> str:
 
 
 def findings_of(view: GroupView) -> list[Finding]:
-    """What was found of a group, the four measures in turn."""
+    """State what was found of a group, one measure after the other. Raises nothing.
+
+    Args:
+        view: The group.
+
+    Returns:
+        The findings, in order.
+    """
     return [_downtime(view), _rebalances(view), _heartbeats(view), *_zombies(view)]
 
 

@@ -62,7 +62,17 @@ def page_of(
     tables: Tables,
     record: Record,
 ) -> str:
-    """The HTML. ``pictures`` are the ``svg`` elements of the first groups, by name."""
+    """Write the page. Raises nothing.
+
+    Args:
+        views: The groups.
+        pictures: The ``svg`` elements of the first groups, by name of the picture.
+        tables: What the page is about.
+        record: What was wrong with the files.
+
+    Returns:
+        HTML, with everything in it.
+    """
     parts = [
         "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>",
         '<meta name=viewport content="width=device-width,initial-scale=1">',

@@ -31,7 +31,20 @@ Row = TypeVar("Row", Tenure, PartitionDowntime, HeartbeatSla, RebalanceDuration,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupView:
-    """What there is of one group."""
+    """One group of a history, ready to be shown.
+
+    Attributes:
+        group_id: Name of the group.
+        events: Its events, in order of time.
+        tenures: Which member owned what when.
+        gaps: Times in which no member owned a partition.
+        partition_downtime: The rows of the group.
+        heartbeat_sla: The rows of the group.
+        rebalance_duration: The rows of the group.
+        zombie_commits: The rows of the group.
+        names: Readable names of members by id, in the order in which they came.
+        sla_ms: How soon a heartbeat was to be answered, in milliseconds.
+    """
 
     group_id: str
     events: tuple[HistoryEvent, ...]
@@ -61,12 +74,26 @@ class GroupView:
         return self.start_ms >= _REAL_MS
 
     def at(self, time_ms: int) -> str:
-        """A time of it, to be read."""
+        """Write a time of the group for people. Raises nothing.
+
+        Args:
+            time_ms: The time, in milliseconds.
+
+        Returns:
+            The time of day in UTC; of a simulation the time since its start.
+        """
         return clock_text(time_ms) if self.is_real else duration_text(time_ms - self.start_ms)
 
 
 def views_of(tables: Tables) -> list[GroupView]:
-    """The groups, by name."""
+    """Divide the tables by group. Raises nothing.
+
+    Args:
+        tables: What ``tables_of`` computed.
+
+    Returns:
+        The groups, by name.
+    """
     events: dict[str, list[HistoryEvent]] = {}
     for event in tables.events:
         events.setdefault(event.group_id, []).append(event)

@@ -46,14 +46,34 @@ _WHOLE: Final = """
 
 
 def events_of(spark: SparkSession, *paths: str) -> DataFrame:
-    """The events of files of JSON lines (patterns such as ``events/*.jsonl``, anything that Spark
-    reads). Lines that are no events are left out, as torn ones are."""
+    """Read the events of files of JSON lines. Lines that are not events are left out.
+
+    Args:
+        spark: The session.
+        *paths: Files and patterns such as ``events/*.jsonl``; anything that Spark reads.
+
+    Returns:
+        A frame with the columns of ``FIELDS``.
+
+    Raises:
+        PySparkException: A path cannot be read.
+    """
     return events_in(spark.read.text(list(paths)))
 
 
 def events_in(frame: DataFrame) -> DataFrame:
-    """The events of a frame with a column ``value`` of lines, batch or stream: what
-    ``format("kip848")`` gives of a topic that a ``HistoryTopic`` has written."""
+    """Read the events of a frame of lines. Lines that are not events are left out.
+
+    Args:
+        frame: A batch or a stream with a column ``value``: what ``format("kip848")`` reads from the
+            topic of a ``HistoryTopic``.
+
+    Returns:
+        A frame with the columns of ``FIELDS``.
+
+    Raises:
+        PySparkException: There is no column ``value``.
+    """
     line = F.col("value").cast("string")
     read = F.from_json(line, _EVENT, {"columnNameOfCorruptRecord": _CORRUPT, "mode": "PERMISSIVE"})
     found = frame.where(F.octet_length(line) <= LINE_BYTES_MAX).select(read.alias("event"))

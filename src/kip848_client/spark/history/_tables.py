@@ -19,9 +19,21 @@ _EVENTS: Final = "history_events"
 def tables_of(
     spark: SparkSession, events: DataFrame, *, sla_ms: int = SLA_MS
 ) -> dict[str, DataFrame]:
-    """The tables of ``kip848_client.history.core.TABLES`` by name, computed when they are asked
-    for. ``events`` is a batch, as ``events_of`` gives it or read from Parquet; ``sla_ms`` is how
-    soon a heartbeat is promised to be answered."""
+    """Make the tables of ``kip848_client.history.TABLES`` in SQL.
+
+    Each is computed when an action needs it.
+
+    Args:
+        spark: The session.
+        events: A batch, as from ``events_of``, or read from Parquet.
+        sla_ms: How soon a heartbeat is to be answered, in milliseconds.
+
+    Returns:
+        The tables by name.
+
+    Raises:
+        PySparkException: ``events`` lacks a column.
+    """
     mark = uuid4().hex[:8]  # a session may have several histories
     names = {_EVENTS: f"{_EVENTS}_{mark}"}
     events.createOrReplaceTempView(names[_EVENTS])

@@ -8,12 +8,14 @@ __all__ = ["DriverReplaced", "OutputRefused", "PipelineFailed"]
 
 
 class PipelineFailed(Kip848Error):
-    """The pipeline ended with an error. What it has not written whole is not committed: a restart
-    goes on there."""
+    """The pipeline ended with an error.
+
+    What it has not written completely is not committed: a restart goes on there.
+    """
 
 
 class OutputRefused(ConfigError):
-    """The output directory and the checkpoint do not belong together, or others use them."""
+    """Output directory and checkpoint do not belong together, or others use them."""
 
 
 class DriverReplaced(PipelineFailed):

@@ -25,8 +25,18 @@ _PART: Final = re.compile(r"""[\w-]+|"([^"]*)"|'([^']*)'""")
 
 
 def load_config(file: str | Path) -> PipelineConfig:
-    """The settings of a file. Raises ``ConfigError`` with the file, the line, the setting and what
-    is accepted."""
+    """Read the settings of a pipeline from TOML.
+
+    Args:
+        file: The path.
+
+    Returns:
+        The settings, for ``Pipeline``.
+
+    Raises:
+        ConfigError: The file cannot be read, or a setting is wrong. The text has the file, the
+            line, the setting and what is accepted.
+    """
     path = Path(file)
     try:
         text = path.read_text(encoding="utf-8")
@@ -43,7 +53,19 @@ def load_config(file: str | Path) -> PipelineConfig:
 def config_from(
     said: Mapping[str, Any], file: str | None = None, text: str | None = None
 ) -> PipelineConfig:
-    """Settings as values. Raises ``ConfigError`` that names the first that is wrong."""
+    """Check the settings of a pipeline.
+
+    Args:
+        said: Values by name, as in ``PipelineConfig``.
+        file: Name of the file that has them, for errors.
+        text: Its text, for the line in errors.
+
+    Returns:
+        The settings, for ``Pipeline``.
+
+    Raises:
+        ConfigError: A setting is wrong; the text names the first one.
+    """
     try:
         return PipelineConfig.model_validate(said)
     except ValidationError as err:

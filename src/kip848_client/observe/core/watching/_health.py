@@ -32,8 +32,10 @@ class Lifecycle(Enum):
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class MemberHealth:
-    """A member of a group at one moment: facts, and what they mean (``live``, ``ready``,
-    ``problems``)."""
+    """A member of a group at one moment: facts, and what they mean.
+
+    The properties ``live``, ``ready`` and ``problems`` judge the facts.
+    """
 
     noun: ClassVar[str] = "client"
 
@@ -80,14 +82,19 @@ class MemberHealth:
 
     @property
     def live(self) -> bool:
-        """For a liveness probe: false where only a new client, or an application that continues,
-        helps. An unreachable coordinator leaves it true: a restart does not cure that."""
+        """For a liveness probe: false where a restart helps.
+
+        That is where only a new client helps, or an application that continues. An unreachable
+        coordinator leaves it true: a restart does not cure that.
+        """
         return self.fatal_error is None
 
     @property
     def ready(self) -> bool:
-        """For a readiness probe: live, in the group (where there is one), and the coordinator
-        answers."""
+        """For a readiness probe: live, in the group, and the coordinator answers.
+
+        Without a group: live.
+        """
         in_group = self.state is None or self.state in _IN_GROUP  # no Lifecycle is
         return self.live and in_group and not self.unreachable
 
@@ -133,8 +140,11 @@ class ConsumerHealth(MemberHealth):
 
     @property
     def stalled(self) -> bool:
-        """Whether the application has not asked for records for half of ``max_poll_interval_ms``,
-        or the member has left the group for that reason."""
+        """Whether the application has stopped asking for records.
+
+        It has not asked for half of ``max_poll_interval_ms``, or the member has left the group for
+        that reason.
+        """
         if self.state is MemberState.STALE:
             return True
         age_ms = self.poll_age_ms
@@ -142,9 +152,11 @@ class ConsumerHealth(MemberHealth):
 
     @property
     def live(self) -> bool:
-        """For a liveness probe: false where only a new consumer, or an application that asks for
-        records again, helps. An unreachable coordinator leaves it true: a restart does not cure
-        that."""
+        """For a liveness probe: false where a restart helps.
+
+        That is where only a new consumer helps, or an application that asks for records again. An
+        unreachable coordinator leaves it true: a restart does not cure that.
+        """
         overdue = self.poll_age_ms is not None and self.poll_age_ms >= self.max_poll_interval_ms
         stale = self.state is MemberState.STALE
         return self.fatal_error is None and not overdue and not stale
