@@ -32,7 +32,7 @@ _LENGTH_BYTES: Final = 4
 class FrameOutcome:
     """What a frame comes to that is not for the broker: an answer to write, or none; and why the
     connection is closed after that, or ``None``. ``is_told_late``: an authentication failed, and
-    the client hears of it only after ``connection.failed.authentication.delay.ms``."""
+    the client gets the response only after ``connection.failed.authentication.delay.ms``."""
 
     answer: bytes | None = None
     close: str | None = None

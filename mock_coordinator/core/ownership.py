@@ -285,7 +285,7 @@ class OwnershipChecker:
     def _report(
         self, group: _Group, group_id: str, member_id: str, strange: set[_Partition]
     ) -> None:
-        """The member says that it has these, and we did not know."""
+        """The member reports partitions that it was not known to have."""
         if not strange:
             return
         snapshot = self._snapshot(group_id)
@@ -297,26 +297,26 @@ class OwnershipChecker:
             )
             exists = group.of_workers or self._catalog().topic_by_id(topic_id) is not None
             if not held and exists:
-                what = f"{member_id} reports {self._name(group, topic_id, partition)} as its own"
-                self._object(group_id, what + ", which it was not given or has given up")
+                what = f"{member_id} reports that it owns {self._name(group, topic_id, partition)}"
+                self._object(group_id, what + ", which it was not assigned or has revoked")
 
     def _give(self, group: _Group, group_id: str, member_id: str, new: set[_Partition]) -> None:
         """The member may use these from now on."""
         for each in sorted(new):
             name = self._name(group, *each)
             for other in self._other_users(group, group_id, member_id, each):
-                what = f"{name} is given to {member_id} while {other} may be using it"
+                what = f"{name} is assigned to {member_id} while {other} may be using it"
                 self._object(group_id, what)
             for other_task in _in_the_way(group, each) if group.of_workers else ():
                 for other in self._other_users(group, group_id, member_id, other_task):
-                    what = f"{name} is given to {member_id} while {other} may be using "
+                    what = f"{name} is assigned to {member_id} while {other} may be using "
                     self._object(group_id, what + self._name(group, *other_task))
 
     def _other_users(
         self, group: _Group, group_id: str, member_id: str, partition: _Partition
     ) -> list[str]:
-        """The other members that may be using it; those that are not members any more are
-        forgotten."""
+        """The other members that may be using it; those that have left the group are
+        dropped."""
         others = sorted(group.users.get(partition, set()) - {member_id})
         if not others:
             return []
@@ -328,7 +328,7 @@ class OwnershipChecker:
     # --- The classic protocol ---------------------------------------------------------------------
 
     def _classic_join(self, request: JoinGroupRequest) -> None:
-        """A joining member uses what it says that it kept: nothing, unless it is cooperative."""
+        """A joining member uses the partitions that it reports: none, unless it is cooperative."""
         group = self._groups.get(request.group_id)
         if group is None or not request.member_id or not request.protocols:
             return
@@ -399,7 +399,9 @@ class OwnershipChecker:
             return
         said = [each for group, each in self._timeline if group == group_id]
         lines = [each if isinstance(each, str) else self._line(*each) for each in said]
-        self.violations.append("\n".join([f"group {group_id}: {what}; what was said:", *lines]))
+        self.violations.append(
+            "\n".join([f"group {group_id}: {what}; the requests so far:", *lines])
+        )
 
     def _line(self, at_ms: int, request: Any, response: Any) -> str:
         kind = type(request).__name__.removesuffix("Request")
@@ -415,11 +417,11 @@ class OwnershipChecker:
         elif isinstance(response, ConsumerGroupHeartbeatResponse):
             said.append(f"-> epoch {response.member_epoch}")
             if response.assignment is not None:
-                said.append(f"given {self._names(response.assignment.topic_partitions)}")
+                said.append(f"assigned {self._names(response.assignment.topic_partitions)}")
         elif isinstance(response, ConnectGroupHeartbeatResponse):
             said.append(f"-> epoch {response.member_epoch}")
             if response.assignment is not None:
-                said.append(f"given {self._names(response.assignment.items)}")
+                said.append(f"assigned {self._names(response.assignment.items)}")
         return "  " + " ".join(said)
 
     def _names(self, rows: Iterable[Any]) -> str:

@@ -132,7 +132,7 @@ class Profile:
     transactions_begin_with_sequence_zero: bool = False
     """A producer of transaction version 2 that a partition does not know must begin at 0."""
     older_epoch_fenced_unasked: bool = False
-    """A partition that heard of a newer producer epoch does not ask the transaction coordinator."""
+    """A partition that knows a newer producer epoch does not ask the transaction coordinator."""
     fencing_may_change_producer_id: bool = False
     """Aborting an open transaction behind its producer's back gives the transactional id another
     producer id when that used up the epochs; before, InitProducerId does."""

@@ -46,7 +46,7 @@ class DataUnwritable(OSError):
 
 
 class DataDamaged(ConfigError):
-    """The data folder cannot be used as it is; the message says what is wrong, and where."""
+    """The data folder has invalid content; the message says what and where."""
 
 
 class DataFile:

@@ -84,8 +84,8 @@ class Storage:
     # --- Starting ---------------------------------------------------------------------------------
 
     def load(self, disk: Disk) -> bool:
-        """Fill an empty disk; returns whether there was anything. From now on the disk tells what
-        is appended to it. Call ``begin`` when the brokers have started."""
+        """Fill an empty disk; returns whether the folder had any data. From now on the disk records
+        what is appended to it. Call ``begin`` when the brokers have started."""
         documents, batches = self._read()
         self._disk = disk
         found = "cluster" in documents

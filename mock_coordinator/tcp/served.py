@@ -102,7 +102,7 @@ class ServedConnection(ABC):
 
     @abstractmethod
     def _write(self, now_ms: int, data: bytes) -> None:
-        """Send this, and tell the core when it is ``taken``."""
+        """Send this, and call the core's ``taken`` when it was received."""
 
     @abstractmethod
     def _heed(self, signal: Signal) -> None:

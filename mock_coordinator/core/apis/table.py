@@ -219,14 +219,14 @@ class ServedApi:
     request: type[Message]
     handle: Handler
     rule: AuthorizationRule | None = None
-    """Who may ask; ``None`` where no principal is known yet, or where the handler judges
-    (Fetch)."""
+    """Required permissions; ``None`` where no principal is known yet, or where the handler checks
+    them (Fetch)."""
     writes_documents: bool = False
-    """It may change what the documents of a data folder say, and no counter tells."""
+    """Whether it may change the documents of a data folder without changing a counter."""
     names_brokers: bool = False
-    """Its response has addresses of brokers, which are put in as the client's listener has them."""
+    """Whether its response has addresses of brokers, which depend on the client's listener."""
     fails_on: Callable[[ApiCall[Any]], str | None] | None = None
-    """What Kafka fails on in a request, so that it is never answered; ``None`` for a good one."""
+    """What makes Kafka fail on a request without answering it; ``None`` for a good request."""
     fails_first: bool = False
     """Kafka fails before anything is done. Otherwise the request is carried out, too."""
 

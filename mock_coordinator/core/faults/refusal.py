@@ -23,7 +23,7 @@ _SOURCES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("AlterUserScramCredentialsResponse", "results"): ("deletions", "upsertions"),
     ("DeleteTopicsResponse", "responses"): ("topics", "topic_names"),
 }
-"""Where the names and the number of arrays do not tell which one is answered."""
+"""Arrays whose names and number do not show which one is answered."""
 
 _ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "partition_index": ("partition_index", "partition", "index"),

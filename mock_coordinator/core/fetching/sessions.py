@@ -128,7 +128,7 @@ class FetchSession:
         if data.error_code:
             told.high_watermark = (
                 -1
-            )  # so that the client hears of the recovery even when nothing else changed
+            )  # so that the client learns of the recovery even when nothing else changed
         if data.records:
             self._partitions[key] = self._partitions.pop(key)
         return news

@@ -364,7 +364,7 @@ class Logs:
         return grown
 
     def keep_unsaved(self) -> None:
-        """From now on ``take_unsaved`` tells what is appended; what is there counts as saved."""
+        """From now on ``take_unsaved`` returns new batches; existing ones count as saved."""
         self._saved_to = {key: log.high_watermark for key, log in self._logs.items()}
 
     def take_unsaved(self) -> tuple[tuple[TopicId, int, tuple[bytes, ...]], ...]:

@@ -128,7 +128,7 @@ class ProducerStates:
         return state is not None and state.first_offset is not None and state.epoch == epoch
 
     def has_seen_newer(self, producer_id: int, epoch: int) -> bool:
-        """Whether the producer was heard of in a later epoch."""
+        """Whether a later epoch of the producer is known."""
         state = self._producers.get(producer_id)
         return state is not None and state.epoch > epoch
 

@@ -58,7 +58,7 @@ class ScramCredential:
 
 
 class ScramStore:
-    """The credentials of all users: at most one a user and mechanism."""
+    """The credentials of all users: at most one per user and mechanism."""
 
     def __init__(self) -> None:
         self._users: dict[str, dict[int, ScramCredential]] = {}

@@ -80,7 +80,7 @@ _FAILED_UNHEARD: Final = (
 _ZSTD: Final = 4
 _IDS_SINCE: Final = 13
 _LEADER_TOLD_SINCE: Final = 10
-"""From here on a refusal says who leads now (KIP-951)."""
+"""From this version on errors name the current leader (KIP-951)."""
 _MAGIC_AT: Final = 16
 _ALL_IN_SYNC: Final = -1
 _ERRORS_SHOWN: Final = 3

@@ -72,7 +72,7 @@ def describe_scram_credentials(
 def alter_scram_credentials(
     call: ApiCall[AlterUserScramCredentialsRequest],
 ) -> AlterUserScramCredentialsResponse:
-    """Set and remove credentials; the response has one line a user."""
+    """Set and remove credentials; the response has one row per user."""
     broker, request = call.broker, call.request
     store = broker.disk.scram
     problems: dict[str, _Problem] = {}

@@ -119,7 +119,7 @@ def _delete_by_name(requester: Requester, request: Any) -> Admission:
 
 
 def _may_delete(requester: Requester, name: str) -> bool:
-    """A principal that may describe a topic hears that it does not exist."""
+    """A principal that may describe a topic gets the error that it does not exist."""
     if requester.broker.catalog.topic(name) is None:
         return True
     return requester.may_topic(Operation.DELETE, name)

@@ -145,7 +145,7 @@ class Rounds:
         self._memory[group.group_id].last = choice.member_id
         self._rounds[group.group_id] = Round(choice, group.epoch)
         group.computing = choice.member_id
-        # a member that never comes to hear of it must not hold the group up either
+        # a member that never gets the notice must not delay the group either
         self._arm(now_ms, group, choice.member_id)
 
     def _arm(self, now_ms: int, group: ReconciledGroup, member_id: str) -> None:

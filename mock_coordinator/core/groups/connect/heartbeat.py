@@ -115,7 +115,7 @@ def _existing(env: Environment, group_id: str) -> ConnectGroup:
 
 
 def _reports(owned: Iterable[OwnedItems] | None, member: Member) -> bool:
-    """Whether this says that the worker has exactly what it is assigned."""
+    """Whether this reports exactly the items that the worker is assigned."""
     if owned is None:
         return False
     assigned = {resource: tuple(sorted(parts)) for resource, parts in member.assigned.items()}

@@ -72,9 +72,9 @@ class GroupShards:
     """The coordinators of all groups.
 
     ``leader_of`` says which node leads a partition of ``__consumer_offsets`` (``None``: none does);
-    tell ``leader_changed`` when that changes. ``journal_of`` gives the journal of a partition, the
+    call ``leader_changed`` when that changes. ``journal_of`` gives the journal of a partition, the
     same one at each call; without it journals are kept in memory. ``may_describe`` says whether a
-    client may know of a topic; without it everybody may. ``now_ms`` is when the cluster starts.
+    client may know of a topic; without it every client may. ``now_ms`` is when the cluster starts.
     Raises ``ConfigError`` as ``GroupCoordinator`` does.
     """
 

@@ -319,7 +319,7 @@ def test_an_item_with_two_workers_is_found() -> None:
     watched.checker.check()
     assert watched.checker.using("c") == {"W1": {("A", 0), ("A", ITSELF)}}
     watched.told("W2", ("A", ITSELF, ITSELF), ("B", 0, 0))
-    with pytest.raises(OwnershipViolation, match="A is given to W2 while W1 may be using it"):
+    with pytest.raises(OwnershipViolation, match="A is assigned to W2 while W1 may be using it"):
         watched.checker.check()
     assert "W1 ConnectGroupHeartbeat epoch 3" in watched.checker.violations[0]
 
@@ -330,7 +330,7 @@ def test_a_task_beside_one_of_an_older_generation_is_found() -> None:
     watched.told("W2", ("A", 2, 1))
     with pytest.raises(
         OwnershipViolation,
-        match="A-1 of generation 2 is given to W2 while W1 may be using A-0 of generation 1",
+        match="A-1 of generation 2 is assigned to W2 while W1 may be using A-0 of generation 1",
     ):
         watched.checker.check()
 
@@ -338,5 +338,5 @@ def test_a_task_beside_one_of_an_older_generation_is_found() -> None:
 def test_reporting_an_item_that_was_never_given_is_found() -> None:
     watched = Watched()
     watched.told("W1", owned=write_items({resource_of("A", 1): (4,)}))
-    with pytest.raises(OwnershipViolation, match="W1 reports A-4 of generation 1 as its own"):
+    with pytest.raises(OwnershipViolation, match="W1 reports that it owns A-4 of generation 1"):
         watched.checker.check()
