@@ -91,6 +91,7 @@ from kip848_client.core.member._events import (
     TimerFired,
     TopicsResolved,
 )
+from kip848_client.core.member._extra_heartbeats import EXTRA_HEARTBEATS_MAX, EXTRA_INTERVALS
 from kip848_client.core.member._model import (
     UNREACHABLE_AFTER_MS,
     AssignedPartition,
@@ -108,7 +109,6 @@ from kip848_client.core.member._model import (
     Severity,
     group_by_topic,
 )
-from kip848_client.core.member._settling import EXTRA_HEARTBEATS_MAX, EXTRA_INTERVALS
 from kip848_client.core.member._states import TRANSITIONS, MemberState
 
 __all__ = [

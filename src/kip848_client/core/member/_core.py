@@ -7,7 +7,7 @@ into the state, then *settle*: start whatever has become possible or due, again 
 nothing more is. Nothing waits inside: everything that takes time is a command whose answer comes
 back as an event with the same number.
 
-At most one piece of *work* for the application is open (``_work``). New work replaces the old; the
+At most one piece of *work* for the application is open (``_callbacks``). New work replaces the old; the
 number of the old one is then stale, and that is all that "abort" means here: the assignment changes
 only when an answer to open work arrives. Answers to heartbeats of a former membership are ignored.
 """
@@ -21,6 +21,7 @@ from kip848_client.core.member import _commands as do
 from kip848_client.core.member import _events as ev
 from kip848_client.core.member import _states as st
 from kip848_client.core.member._application import Application
+from kip848_client.core.member._callbacks import CallbackWork, Ending
 from kip848_client.core.member._coordinator import CoordinatorLink
 from kip848_client.core.member._deadlines import Deadlines
 from kip848_client.core.member._error_rules import (
@@ -34,7 +35,6 @@ from kip848_client.core.member._heartbeat import HeartbeatClock, IntentBuilder, 
 from kip848_client.core.member._instance import InstanceClaim
 from kip848_client.core.member._invariants import check
 from kip848_client.core.member._leave import Leave, LeaveAgain, leave_epoch
-from kip848_client.core.member._legality import Asked, refuse_if_illegal
 from kip848_client.core.member._membership import Membership, OpenHeartbeat
 from kip848_client.core.member._model import (
     AssignedPartition,
@@ -48,12 +48,12 @@ from kip848_client.core.member._model import (
     Severity,
     sanitise,
 )
-from kip848_client.core.member._names import NameLookup
+from kip848_client.core.member._preconditions import Issued, refuse_if_illegal
+from kip848_client.core.member._published_state import PublishedState
 from kip848_client.core.member._reports import ErrorReports
 from kip848_client.core.member._snapshot import take_snapshot
-from kip848_client.core.member._standing import Standing
 from kip848_client.core.member._states import MemberState
-from kip848_client.core.member._work import CallbackWork, Ending
+from kip848_client.core.member._topic_names import NameLookup
 from kip848_client.core.outside import from_outside
 from kip848_client.core.types import JOIN_EPOCH, LEAVE_EPOCH, MemberId
 from kip848_client.errors import Kip848Error, LocalProtocolError
@@ -87,7 +87,7 @@ class MemberCore:
         self._jitter = jitter
         self._now = 0
         self._out: list[do.Command] = []
-        self._standing = Standing(self._emit)
+        self._published = PublishedState(self._emit)
         """State and epoch, as others were told."""
         self._membership = Membership()
         """What ends with the membership; replaced when it does."""
@@ -122,12 +122,12 @@ class MemberCore:
     @property
     def state(self) -> MemberState:
         """Where the member is."""
-        return self._standing.state
+        return self._published.state
 
     @property
     def commit_epoch(self) -> int | None:
         """The epoch for commits and offset fetches, ``None`` when not in the group."""
-        return self._standing.commit_epoch
+        return self._published.commit_epoch
 
     @property
     def wants_poll(self) -> bool:
@@ -157,7 +157,7 @@ class MemberCore:
         is later."""
         return take_snapshot(
             self.member_id,
-            self._standing,
+            self._published,
             self._application,
             self._work.assignment,
             self._link,
@@ -175,7 +175,7 @@ class MemberCore:
         Raises ``LocalProtocolError``, with nothing changed, for an event that the state does not
         allow or that answers a question which was never asked.
         """
-        asked = Asked(self._link.lookups, self._attempts, self._names.queries, self._work.issued)
+        asked = Issued(self._link.lookups, self._attempts, self._names.queries, self._work.issued)
         closing = self._leave is not None and self._leave.final
         refuse_if_illegal(event, asked, fatal=self.fatal_error, closing=closing, closed=self.closed)
         self._now = max(self._now, now_ms)
@@ -186,7 +186,7 @@ class MemberCore:
         self._settle()
         if __debug__:
             check(
-                self._standing,
+                self._published,
                 self._work.assignment,
                 self._work.purpose,
                 heartbeat_is_open=self._membership.open is not None,
@@ -294,7 +294,7 @@ class MemberCore:
         self._application.restart_interval(self._now)
         self._end_membership()
         self._work.clear()
-        self._standing.adopt(JOIN_EPOCH)
+        self._published.adopt(JOIN_EPOCH)
         self._move(st.Joined, why)
         self._link.asked(self._now)  # from here on its silence matters, a lookup may be open yet
         self._clock.joining(self._now)
@@ -308,10 +308,10 @@ class MemberCore:
         self._fields.forget()
 
     def _fence(self, cause: str) -> None:
-        self._emit(do.Fenced(cause, self._standing.epoch))
+        self._emit(do.Fenced(cause, self._published.epoch))
         self._end_membership()
         self._clock.fenced()
-        self._standing.adopt(JOIN_EPOCH)
+        self._published.adopt(JOIN_EPOCH)
         self._move(st.FencedOut, f"fenced by {cause}")
         if self.state is MemberState.UNSUBSCRIBED:
             # It was leaving anyway: the goal is reached, callbacks that run may finish.
@@ -332,7 +332,7 @@ class MemberCore:
         self._emit(do.Report(error, Severity.FATAL))
         self.fatal_error = error
         self._end_membership()
-        self._standing.adopt(JOIN_EPOCH)
+        self._published.adopt(JOIN_EPOCH)
         self._move(st.Failed, str(error))
         if self._leave is not None:
             self._work.abandon(lost=True)
@@ -353,7 +353,7 @@ class MemberCore:
         self._application.polled_meanwhile = False
         self._work.drop()  # first: what is dropped must not be handed out while the leave goes out
         if must_tell:
-            self._emit_heartbeat(self._fields.build_leave(self._standing.epoch))
+            self._emit_heartbeat(self._fields.build_leave(self._published.epoch))
         self._move(st.PollOverdue, "waiting for the application to poll")
         return True
 
@@ -403,7 +403,7 @@ class MemberCore:
         was_sent = self._membership.join_was_sent
         self._end_membership()
         epoch = leave_epoch(mode, self._settings.instance_id)
-        self._standing.adopt(LEAVE_EPOCH if epoch is None else epoch)
+        self._published.adopt(LEAVE_EPOCH if epoch is None else epoch)
         return was_sent and epoch is not None
 
     def _finish_leave(self, error: Kip848Error | None) -> None:
@@ -423,7 +423,7 @@ class MemberCore:
         leave = self._leave
         if leave is None or not leave.may_send(self._now):
             return False
-        intent = self._fields.build_leave(self._standing.epoch)
+        intent = self._fields.build_leave(self._published.epoch)
         leave.sent(self._emit_heartbeat(intent, leave.timeout_ms(self._now)))
         return True
 
@@ -449,9 +449,9 @@ class MemberCore:
         subscription = self._application.subscription
         assert subscription is not None, "in the group without a subscription"
         claim, reconciled = self._work.claimed, self._work.assignment.current
-        intent = self._fields.build(self._standing.epoch, subscription, claim, reconciled)
+        intent = self._fields.build(self._published.epoch, subscription, claim, reconciled)
         number = self._emit_heartbeat(intent)
-        self._membership.sent(OpenHeartbeat(number, self._standing.epoch, self._now))
+        self._membership.sent(OpenHeartbeat(number, self._published.epoch, self._now))
         self._clock.sent(self._now, urgent=urgent)
         if self.state is MemberState.ACKNOWLEDGING and self._work.assignment.is_met:
             self._move(st.Acknowledged, "acknowledged")
@@ -508,9 +508,9 @@ class MemberCore:
         self._instance.accepted()
         self._membership.accepted(sent, self._settings.session_timeout_ms)
         self._clock.accepted(self._now, accepted.heartbeat_interval_ms)
-        self._standing.adopt(accepted.member_epoch)
+        self._published.adopt(accepted.member_epoch)
         if accepted.assignors is not None:
-            self._emit(do.AssignorsHeard(sent.number, self._standing.epoch, accepted.assignors))
+            self._emit(do.AssignorsHeard(sent.number, self._published.epoch, accepted.assignors))
         if self.state not in st.TAKES_ASSIGNMENT:
             return
         if accepted.assignment is None:
@@ -522,7 +522,7 @@ class MemberCore:
         if self._work.retarget(sanitise(accepted.assignment)):
             self._names.hurry()
             self._clock.target_changed(self._now)
-            self._move(st.TargetChanged, f"new target at epoch {self._standing.epoch}")
+            self._move(st.TargetChanged, f"new target at epoch {self._published.epoch}")
 
     def _on_refused(self, heartbeat: OpenHeartbeat, refused: HeartbeatRefused) -> None:
         self._fields.forget()
@@ -549,7 +549,7 @@ class MemberCore:
             case Reaction.COMPUTE:
                 self._membership.accepted(heartbeat, self._settings.session_timeout_ms)
                 self._clock.failed(self._now)
-                self._emit(do.AssignorsHeard(heartbeat.number, self._standing.epoch, CHOSEN))
+                self._emit(do.AssignorsHeard(heartbeat.number, self._published.epoch, CHOSEN))
             case Reaction.REDISCOVER:
                 self._clock.coordinator_moved(self._now)
                 self._lose_coordinator(refused.name)
@@ -602,6 +602,6 @@ class MemberCore:
         self._out.append(command)
 
     def _move(self, trigger: type[st.Trigger], why: str) -> None:
-        self._standing.move(trigger, why)
+        self._published.move(trigger, why)
         if self.state not in st.HEARTBEATING:
             self._link.stop_expecting_answers()

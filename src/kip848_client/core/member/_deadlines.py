@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from kip848_client.core.member import _states as st
 from kip848_client.core.member._application import Application
+from kip848_client.core.member._callbacks import CallbackWork
 from kip848_client.core.member._coordinator import CoordinatorLink
 from kip848_client.core.member._heartbeat import HeartbeatClock
 from kip848_client.core.member._leave import Leave
 from kip848_client.core.member._membership import Membership
-from kip848_client.core.member._names import NameLookup
 from kip848_client.core.member._states import MemberState
-from kip848_client.core.member._work import CallbackWork
+from kip848_client.core.member._topic_names import NameLookup
 
 __all__ = ["Deadlines"]
 

@@ -32,6 +32,7 @@ from typing import Final
 
 from kip848_client.core.backoff import backoff_ms
 from kip848_client.core.member._events import Subscribed
+from kip848_client.core.member._extra_heartbeats import ExtraHeartbeats
 from kip848_client.core.member._model import (
     Assignment,
     HeartbeatIntent,
@@ -39,7 +40,6 @@ from kip848_client.core.member._model import (
     OfferedAssignor,
 )
 from kip848_client.core.member._reconcile import Held
-from kip848_client.core.member._settling import ExtraHeartbeats
 from kip848_client.core.types import JOIN_EPOCH, MemberId
 
 __all__ = ["HeartbeatClock", "IntentBuilder", "Subscription"]

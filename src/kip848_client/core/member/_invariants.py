@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from kip848_client.core.member import _states as st
+from kip848_client.core.member._callbacks import Purpose
+from kip848_client.core.member._published_state import PublishedState
 from kip848_client.core.member._reconcile import AssignmentState
-from kip848_client.core.member._standing import Standing
 from kip848_client.core.member._states import MemberState
-from kip848_client.core.member._work import Purpose
 
 __all__ = ["check"]
 
@@ -29,7 +29,7 @@ _WORK_OF: Final[Mapping[MemberState, tuple[Purpose | None, ...]]] = {
 
 
 def check(
-    standing: Standing,
+    standing: PublishedState,
     assignment: AssignmentState,
     purpose: Purpose | None,
     *,

@@ -6,8 +6,8 @@ from kip848_client.core.member._application import Application
 from kip848_client.core.member._coordinator import CoordinatorLink
 from kip848_client.core.member._heartbeat import HeartbeatClock
 from kip848_client.core.member._model import MemberSnapshot, group_by_topic
+from kip848_client.core.member._published_state import PublishedState
 from kip848_client.core.member._reconcile import AssignmentState
-from kip848_client.core.member._standing import Standing
 from kip848_client.core.types import MemberId
 
 __all__ = ["take_snapshot"]
@@ -15,7 +15,7 @@ __all__ = ["take_snapshot"]
 
 def take_snapshot(
     member_id: MemberId,
-    standing: Standing,
+    standing: PublishedState,
     application: Application,
     assignment: AssignmentState,
     link: CoordinatorLink,

@@ -1,4 +1,4 @@
-"""Which events a member refuses. Asked before anything changes."""
+"""Which events a member refuses. Checked before anything changes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from kip848_client.core.member import _events as ev
 from kip848_client.errors import Kip848Error, LocalProtocolError
 
-__all__ = ["Asked", "refuse_if_illegal"]
+__all__ = ["Issued", "refuse_if_illegal"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Issued:
     """How many questions of each kind the member has asked: the numbers that answers may carry."""
 
     lookups: int
@@ -21,7 +21,7 @@ class Asked:
 
 
 def refuse_if_illegal(
-    event: ev.Event, asked: Asked, *, fatal: Kip848Error | None, closing: bool, closed: bool
+    event: ev.Event, asked: Issued, *, fatal: Kip848Error | None, closing: bool, closed: bool
 ) -> None:
     """Raise ``LocalProtocolError`` for what the state does not allow, for the answer to a question
     that was never asked, and for what is no event."""

@@ -9,10 +9,10 @@ from kip848_client.core.member._commands import Announce, Command, EpochChanged
 from kip848_client.core.member._states import MemberState
 from kip848_client.core.types import JOIN_EPOCH
 
-__all__ = ["Standing"]
+__all__ = ["PublishedState"]
 
 
-class Standing:
+class PublishedState:
     """State and epoch. Every change of either is a command at once."""
 
     def __init__(self, emit: Callable[[Command], None]) -> None:
