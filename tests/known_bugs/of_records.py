@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.core.fetch import _walk
+from kip848_client.core.fetch import _batch_headers
 from kip848_client.core.fetch._answers import Answers
+from kip848_client.core.fetch._batch_headers import _Aborting
 from kip848_client.core.fetch._core import FetchCore
 from kip848_client.core.fetch._planner import Planner
 from kip848_client.core.fetch._queries import Queries
-from kip848_client.core.fetch._walk import _Aborting
 from kip848_client.records._list_batch import ListBatch
 from tests.known_bugs.rows import KnownBug, Proof
 from tests.support.planting import Plant
 from tests.unit.consumer import test_record_path
 from tests.unit.fetching import (
+    test_batch_headers,
     test_core_leaders,
     test_core_pace,
     test_core_progress,
     test_core_records,
     test_core_sessions,
-    test_walk,
 )
 from tests.unit.mock_coordinator import test_fetch
 from tests.unit.records import test_reader
@@ -28,14 +28,14 @@ from tests.unit.records import test_reader
 __all__ = ["PACE", "RECORDS"]
 
 _BY_COUNT: Final = Plant(
-    _walk,
+    _batch_headers,
     "_batch",
     "return BatchRef(at, end, base, after, count",
     "return BatchRef(at, end, base, base + count, count",
 )
 _SKIPPED_STAY: Final = Plant(
-    _walk,
-    "walk",
+    _batch_headers,
+    "read_headers",
     "if batch.next_offset > next_offset:",
     "if batch.next_offset > next_offset and not batch.skip:",
 )
@@ -65,7 +65,7 @@ RECORDS: Final = (
         "does not need data from before the answer",
         (
             Proof(
-                test_walk.TestAborted().test_an_answer_that_begins_with_the_marker,
+                test_batch_headers.TestAborted().test_an_answer_that_begins_with_the_marker,
                 (
                     Plant(
                         _Aborting, "drops", "if producer_id in self._producers and _is", "if _is"
@@ -82,7 +82,7 @@ RECORDS: Final = (
         "advances the position past them, and commits it",
         (
             Proof(
-                test_walk.TestOrdinary().test_control_batches_are_skipped_whatever_the_isolation,
+                test_batch_headers.TestOrdinary().test_control_batches_are_skipped_whatever_the_isolation,
                 (_SKIPPED_STAY,),
             ),
             Proof(
@@ -129,7 +129,14 @@ RECORDS: Final = (
         (
             Proof(
                 test_core_records.test_a_cut_last_batch_is_no_error,
-                (Plant(_walk, "walk", "if total and not at and not wrong:", "if at < total:"),),
+                (
+                    Plant(
+                        _batch_headers,
+                        "read_headers",
+                        "if total and not at and not wrong:",
+                        "if at < total:",
+                    ),
+                ),
             ),
             Proof(
                 test_core_records.test_a_cut_last_batch_is_no_error,

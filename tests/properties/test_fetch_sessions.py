@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import pytest
 
+from kip848_client.core.fetch._batch_headers import read_headers
 from kip848_client.core.fetch._model import FetchAnswer, FetchIntent, PartitionAnswer, Wanted
 from kip848_client.core.fetch._sessions import Difference, FetchSession, Verdict
-from kip848_client.core.fetch._walk import walk
 from kip848_client.core.fetch._wire import fetch_answer, fetch_request
 from kip848_client.core.types import TopicId, TopicIdPartition
 from kip848_client.core.wire.messages.fetch import FetchResponse
@@ -122,11 +122,11 @@ class Pair:
         offset = asked[part.key].offset
         if part.error_code or self.positions.get(part.key) != offset:
             return
-        walked = walk(part.records, offset, -1)
-        assert walked.garbled is None
-        if walked.batches:
-            assert walked.batches[0].base_offset <= offset
-        self.positions[part.key] = walked.next_offset
+        headers = read_headers(part.records, offset, -1)
+        assert headers.garbled is None
+        if headers.batches:
+            assert headers.batches[0].base_offset <= offset
+        self.positions[part.key] = headers.next_offset
 
     # -- steps -----------------------------------------------------------------------------------
 

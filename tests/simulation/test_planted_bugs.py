@@ -13,10 +13,10 @@ from kip848_client.core.fetch._core import FetchCore
 from kip848_client.core.fetch._partition import HELD, Partition
 from kip848_client.core.group import AssignPartitions, _listener_calls
 from kip848_client.core.member import LossReason, _core, _error_rules
-from kip848_client.core.member._error_rules import Reaction
-from kip848_client.core.member._model import HeartbeatRefused, group_by_topic
-from kip848_client.core.member._extra_heartbeats import ExtraHeartbeats
 from kip848_client.core.member._callbacks import CallbackWork
+from kip848_client.core.member._error_rules import Reaction
+from kip848_client.core.member._extra_heartbeats import ExtraHeartbeats
+from kip848_client.core.member._model import HeartbeatRefused, group_by_topic
 from kip848_client.core.offsets import OffsetTracker
 from mock_coordinator.core.groups.assignment import current_assignment, target_assignment
 from mock_coordinator.core.groups.service import coordinator as groups

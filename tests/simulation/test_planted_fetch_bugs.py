@@ -74,7 +74,7 @@ BUGS: Final = (
     ),
     _bug(
         "the next offset is counted in records",
-        sys.modules["kip848_client.core.fetch._walk"],
+        sys.modules["kip848_client.core.fetch._batch_headers"],
         "_batch",
         "return BatchRef(at, end, base, after, count",
         "return BatchRef(at, end, base, base + count, count",

@@ -12,8 +12,8 @@ import cramjam
 import pytest
 from xxhash import xxh32_intdigest
 
+from kip848_client.core.fetch._batch_headers import read_headers
 from kip848_client.core.fetch._model import Cursor, Slice
-from kip848_client.core.fetch._walk import walk
 from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.errors import BatchUnreadable, RecordUnreadable
 from kip848_client.records import Decoding, Gathered, NotUnpacked, RecordsDamaged, SliceReader
@@ -96,10 +96,10 @@ def wrapper(
 
 
 def reader_of(raw: bytes, start: int = 0, **decoding: Any) -> SliceReader:
-    walked = walk(raw, start, -1)
-    assert walked.garbled is None
+    headers = read_headers(raw, start, -1)
+    assert headers.garbled is None
     cursor = Cursor(TP, TopicId(bytes(16)), 1, start)
-    slice_ = Slice(cursor, start, walked.next_offset, walked.last_epoch, raw, walked.batches)
+    slice_ = Slice(cursor, start, headers.next_offset, headers.last_epoch, raw, headers.batches)
     return SliceReader(slice_, Decoding(**decoding))
 
 

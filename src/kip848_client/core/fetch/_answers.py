@@ -20,6 +20,7 @@ from kip848_client.core.backoff import Jitter, backoff_ms
 from kip848_client.core.cluster import NO_NODE, Leaders, MetadataQuestions
 from kip848_client.core.empty import EMPTY
 from kip848_client.core.fetch._assigned import Assigned
+from kip848_client.core.fetch._batch_headers import read_headers
 from kip848_client.core.fetch._buffer import Buffer
 from kip848_client.core.fetch._chunked_answers import ChunkedAnswer
 from kip848_client.core.fetch._commands import Commands, Notice, Positioned, Readable, UseEndpoints
@@ -38,7 +39,6 @@ from kip848_client.core.fetch._planner import Node, OpenFetch, Planner
 from kip848_client.core.fetch._queries import Queries
 from kip848_client.core.fetch._tenures import Tenures
 from kip848_client.core.fetch._troubles import Troubles
-from kip848_client.core.fetch._walk import walk
 from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicIdPartition
 from kip848_client.error_codes import error_name
@@ -271,30 +271,30 @@ class Answers:
         assert cursor is not None
         aborted = told.aborted if self._settings.read_committed else ()
         at = partition.fetch_offset
-        walked = walk(told.records, at, partition.fetch_epoch, aborted)
-        if walked.batches:
-            after, epoch = walked.next_offset, walked.last_epoch
-            piece = Slice(cursor, at, after, epoch, told.records, walked.batches)
+        headers = read_headers(told.records, at, partition.fetch_epoch, aborted)
+        if headers.batches:
+            after, epoch = headers.next_offset, headers.last_epoch
+            piece = Slice(cursor, at, after, epoch, told.records, headers.batches)
             partition.fetch_offset, partition.fetch_epoch = after, epoch
             self._buffer.append(partition, node.node, piece)
             self._planner.served(partition)
             self._heal(partition)
             if partition.readable:
                 self._out.append(Readable())
-        if walked.garbled is not None:
-            offset = walked.garbled.offset
+        if headers.garbled is not None:
+            offset = headers.garbled.offset
             where = f"{shown(partition.tp)} at offset {offset}"
             error = RecordUnreadable(
-                f"{where}: broker {node.node} sent {walked.garbled.why}; seek past it to go on",
+                f"{where}: broker {node.node} sent {headers.garbled.why}; seek past it to go on",
                 topic=partition.tp[0],
                 partition=partition.tp[1],
                 offset=offset,
             )
             self.damaged(now_ms, partition, offset, error)
             return True
-        if walked.batches:
+        if headers.batches:
             self._planner.refresh(now_ms, partition)
-        return bool(walked.batches)
+        return bool(headers.batches)
 
     def damaged(
         self,

@@ -7,8 +7,8 @@ into the state, then *settle*: start whatever has become possible or due, again 
 nothing more is. Nothing waits inside: everything that takes time is a command whose answer comes
 back as an event with the same number.
 
-At most one piece of *work* for the application is open (``_callbacks``). New work replaces the old; the
-number of the old one is then stale, and that is all that "abort" means here: the assignment changes
+At most one piece of *work* for the application is open (``_callbacks``). New work replaces the
+old; the number of the old one is then stale, and that is all that "abort" means here: the assignment changes
 only when an answer to open work arrives. Answers to heartbeats of a former membership are ignored.
 """
 

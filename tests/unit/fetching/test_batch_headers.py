@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kip848_client.core.fetch._walk import Walked, walk
+from kip848_client.core.fetch._batch_headers import BatchHeaders, read_headers
 from tests.unit.fetching._bytes import (
     ABORT,
     COMMIT,
@@ -20,18 +20,18 @@ from tests.unit.fetching._bytes import (
 )
 
 
-def handed_out(walked: Walked) -> list[int]:
+def handed_out(headers: BatchHeaders) -> list[int]:
     """Base offsets of the batches of which something may be handed out."""
-    return [each.base_offset for each in walked.batches if not each.skip]
+    return [each.base_offset for each in headers.batches if not each.skip]
 
 
 class TestOrdinary:
     def test_no_bytes(self) -> None:
-        assert walk(b"", 7, 3) == Walked((), 7, 3)
+        assert read_headers(b"", 7, 3) == BatchHeaders((), 7, 3)
 
     def test_all_that_a_header_says(self) -> None:
         raw = batch(10, 3, epoch=4, attributes=0x0B, body=b"12345", times=(1000, 3000))
-        (found,) = walk(raw, 10, 0).batches
+        (found,) = read_headers(raw, 10, 0).batches
         assert found._asdict() == {
             "start": 0,
             "end": 66,
@@ -48,49 +48,49 @@ class TestOrdinary:
 
     def test_batches_lie_side_by_side(self) -> None:
         first, second = batch(0, 2, epoch=1), batch(2, 5, epoch=2)
-        walked = walk(first + second, 0, -1)
-        assert [(each.start, each.end) for each in walked.batches] == [
+        headers = read_headers(first + second, 0, -1)
+        assert [(each.start, each.end) for each in headers.batches] == [
             (0, len(first)),
             (len(first), len(first) + len(second)),
         ]
-        assert (walked.next_offset, walked.last_epoch, walked.garbled) == (7, 2, None)
+        assert (headers.next_offset, headers.last_epoch, headers.garbled) == (7, 2, None)
 
     def test_the_first_batch_may_begin_below_what_was_asked(self) -> None:
-        walked = walk(batch(0, 10), 4, 0)
-        assert (handed_out(walked), walked.next_offset) == ([0], 10)
+        headers = read_headers(batch(0, 10), 4, 0)
+        assert (handed_out(headers), headers.next_offset) == ([0], 10)
 
     def test_a_batch_that_ends_below_what_was_asked_is_left_out(self) -> None:
-        walked = walk(batch(0, 4, epoch=1) + batch(4, 2, epoch=1), 4, 1)
-        assert (handed_out(walked), walked.next_offset) == ([4], 6)
-        alone = walk(batch(0, 4), 4, 1)
+        headers = read_headers(batch(0, 4, epoch=1) + batch(4, 2, epoch=1), 4, 1)
+        assert (handed_out(headers), headers.next_offset) == ([4], 6)
+        alone = read_headers(batch(0, 4), 4, 1)
         assert (alone.batches, alone.next_offset, alone.garbled) == ((), 4, None)
 
     def test_control_batches_are_skipped_whatever_the_isolation(self) -> None:
         """kafkajs #403, kafkajs #1256: an answer of control batches alone moves the offset."""
-        walked = walk(marker(5, 1, COMMIT) + marker(6, 2, ABORT), 5, 0)
-        assert (handed_out(walked), walked.next_offset, len(walked.batches)) == ([], 7, 2)
+        headers = read_headers(marker(5, 1, COMMIT) + marker(6, 2, ABORT), 5, 0)
+        assert (handed_out(headers), headers.next_offset, len(headers.batches)) == ([], 7, 2)
 
 
 class TestCompacted:
     def test_offsets_are_missing_between_batches_and_inside(self) -> None:
         raw = batch(0, 3, records=2) + batch(9, 2) + batch(20, 1)
-        walked = walk(raw, 0, 0)
-        assert (handed_out(walked), walked.next_offset) == ([0, 9, 20], 21)
+        headers = read_headers(raw, 0, 0)
+        assert (handed_out(headers), headers.next_offset) == ([0, 9, 20], 21)
 
     def test_the_first_batch_begins_after_what_was_asked(self) -> None:
-        walked = walk(batch(8, 2), 3, 0)
-        assert (handed_out(walked), walked.next_offset) == ([8], 10)
+        headers = read_headers(batch(8, 2), 3, 0)
+        assert (handed_out(headers), headers.next_offset) == ([8], 10)
 
     def test_the_last_offset_counts_not_the_last_record(self) -> None:
         """sarama #1005: a batch that lost its last records, or all of them."""
-        assert walk(batch(0, 10, records=1), 0, 0).next_offset == 10
-        empty = walk(batch(6, 2, records=0, body=b""), 6, 0)
+        assert read_headers(batch(0, 10, records=1), 0, 0).next_offset == 10
+        empty = read_headers(batch(6, 2, records=0, body=b""), 6, 0)
         assert (empty.next_offset, empty.batches[0].records) == (8, 0)
 
     def test_a_control_batch_without_its_marker(self) -> None:
         raw = batch(3, records=0, attributes=TRANSACTIONAL | CONTROL, producer=1, body=b"")
-        walked = walk(raw + batch(4), 3, 0, ((1, 0),))
-        assert (handed_out(walked), walked.next_offset) == ([4], 5)
+        headers = read_headers(raw + batch(4), 3, 0, ((1, 0),))
+        assert (handed_out(headers), headers.next_offset) == ([4], 5)
 
 
 class TestCut:
@@ -98,18 +98,18 @@ class TestCut:
     def test_a_cut_last_batch_is_no_error(self, left: int) -> None:
         """sarama #1657."""
         whole = batch(0, 2, epoch=1)
-        walked = walk(whole + batch(2, 9, epoch=2)[:left], 0, 0)
-        assert (handed_out(walked), walked.next_offset) == ([0], 2)
-        assert (walked.last_epoch, walked.garbled) == (1, None)
+        headers = read_headers(whole + batch(2, 9, epoch=2)[:left], 0, 0)
+        assert (handed_out(headers), headers.next_offset) == ([0], 2)
+        assert (headers.last_epoch, headers.garbled) == (1, None)
 
     @pytest.mark.parametrize("left", [1, 16, 17, 60, 61, 67])
     def test_a_cut_first_batch_is_one(self, left: int) -> None:
         """Brokers send the first batch whole, whatever the limits."""
-        walked = walk(batch(5, 2)[:left], 5, 4)
-        assert walked.garbled is not None
-        assert walked.garbled.offset == 5
-        assert f"{left} bytes" in walked.garbled.why
-        assert (walked.batches, walked.next_offset, walked.last_epoch) == ((), 5, 4)
+        headers = read_headers(batch(5, 2)[:left], 5, 4)
+        assert headers.garbled is not None
+        assert headers.garbled.offset == 5
+        assert f"{left} bytes" in headers.garbled.why
+        assert (headers.batches, headers.next_offset, headers.last_epoch) == ((), 5, 4)
 
 
 NONSENSE: Final = {
@@ -136,19 +136,19 @@ NONSENSE: Final = {
 class TestGarbled:
     @pytest.mark.parametrize("bad", NONSENSE.values(), ids=NONSENSE)
     def test_what_no_batch_can_say(self, bad: bytes) -> None:
-        walked = walk(batch(0, 2, epoch=3) + bad, 0, 0)
-        assert walked.garbled is not None
-        assert (handed_out(walked), walked.next_offset, walked.last_epoch) == ([0], 2, 3)
-        assert walked.garbled.offset == 2
+        headers = read_headers(batch(0, 2, epoch=3) + bad, 0, 0)
+        assert headers.garbled is not None
+        assert (handed_out(headers), headers.next_offset, headers.last_epoch) == ([0], 2, 3)
+        assert headers.garbled.offset == 2
 
     def test_at_the_very_beginning(self) -> None:
-        walked = walk(batch(7, magic=9), 5, 2)
-        assert walked.garbled is not None
-        assert (walked.garbled.offset, walked.garbled.why) == (5, "a batch of magic 9")
+        headers = read_headers(batch(7, magic=9), 5, 2)
+        assert headers.garbled is not None
+        assert (headers.garbled.offset, headers.garbled.why) == (5, "a batch of magic 9")
 
     @given(st.binary(max_size=200), st.integers(0, 2**40))
     def test_any_bytes_give_an_answer(self, raw: bytes, offset: int) -> None:
-        assert_sane(walk(raw, offset, 0, ((0, 0),)), raw, offset)
+        assert_sane(read_headers(raw, offset, 0, ((0, 0),)), raw, offset)
 
     @settings(max_examples=300)
     @given(st.data())
@@ -163,22 +163,22 @@ class TestGarbled:
         for _ in range(data.draw(st.integers(1, 4))):
             raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
         del raw[data.draw(st.integers(0, len(raw))) :]
-        assert_sane(walk(bytes(raw), 0, 0, ((4, 2),)), bytes(raw), 0)
+        assert_sane(read_headers(bytes(raw), 0, 0, ((4, 2),)), bytes(raw), 0)
 
 
-def assert_sane(walked: Walked, raw: bytes, offset: int) -> None:
+def assert_sane(headers: BatchHeaders, raw: bytes, offset: int) -> None:
     """Batches lie in the bytes, one after the other, and so do their offsets."""
     at, reached = 0, offset
-    for each in walked.batches:
+    for each in headers.batches:
         assert at <= each.start < each.end <= len(raw)
         assert each.next_offset > reached
-        assert each.base_offset >= reached or each is walked.batches[0]
+        assert each.base_offset >= reached or each is headers.batches[0]
         assert 0 <= each.records <= each.next_offset - each.base_offset
         at, reached = each.end, each.next_offset
-    assert walked.next_offset == reached < 2**63
-    assert walked.garbled is None or walked.garbled.offset == reached
-    if raw and not walked.batches:
-        assert walked.garbled is not None or walked.next_offset == offset
+    assert headers.next_offset == reached < 2**63
+    assert headers.garbled is None or headers.garbled.offset == reached
+    if raw and not headers.batches:
+        assert headers.garbled is not None or headers.next_offset == offset
 
 
 class TestAborted:
@@ -192,12 +192,12 @@ class TestAborted:
             + marker(6, 1, COMMIT)
             + marker(7, 2, COMMIT)
         )
-        walked = walk(raw, 0, 0, ((1, 0),))
-        assert (handed_out(walked), walked.next_offset) == ([1, 3, 5], 8)
+        headers = read_headers(raw, 0, 0, ((1, 0),))
+        assert (handed_out(headers), headers.next_offset) == ([1, 3, 5], 8)
 
     def test_what_the_producer_wrote_without_a_transaction_stays(self) -> None:
         raw = batch(0, producer=1) + batch(1, attributes=TRANSACTIONAL, producer=1)
-        assert handed_out(walk(raw, 0, 0, ((1, 0),))) == [0]
+        assert handed_out(read_headers(raw, 0, 0, ((1, 0),))) == [0]
 
     def test_a_producer_that_aborts_twice(self) -> None:
         raw = (
@@ -210,34 +210,34 @@ class TestAborted:
         )
         # the list has no promised order
         for listed in (((1, 0), (1, 4)), ((1, 4), (1, 0))):
-            assert handed_out(walk(raw, 0, 0, listed)) == [2]
+            assert handed_out(read_headers(raw, 0, 0, listed)) == [2]
 
     def test_a_transaction_that_began_before_the_answer(self) -> None:
         raw = batch(9, attributes=TRANSACTIONAL, producer=1) + marker(10, 1, ABORT) + batch(11)
-        assert handed_out(walk(raw, 9, 0, ((1, 3),))) == [11]
+        assert handed_out(read_headers(raw, 9, 0, ((1, 3),))) == [11]
 
     def test_an_answer_that_begins_with_the_marker(self) -> None:
         """aiokafka #781, platformatic #391: listed or not, it ends what nobody has seen."""
         raw = marker(4, 1, ABORT) + batch(5, attributes=TRANSACTIONAL, producer=1)
         for listed in ((), ((1, 3),), ((2, 3),)):
-            walked = walk(raw, 4, 0, listed)
-            assert (handed_out(walked), walked.next_offset) == ([5], 6)
+            headers = read_headers(raw, 4, 0, listed)
+            assert (handed_out(headers), headers.next_offset) == ([5], 6)
 
     def test_the_first_offset_may_lie_inside_a_batch(self) -> None:
         raw = batch(0, 5, attributes=TRANSACTIONAL, producer=1)
-        assert handed_out(walk(raw, 0, 0, ((1, 4),))) == []
-        assert handed_out(walk(raw, 0, 0, ((1, 5),))) == [0]
+        assert handed_out(read_headers(raw, 0, 0, ((1, 4),))) == []
+        assert handed_out(read_headers(raw, 0, 0, ((1, 5),))) == [0]
 
     def test_an_answer_of_aborted_batches_alone_moves_on(self) -> None:
         """pinot #12318, librdkafka #2993."""
         raw = b"".join(batch(n, attributes=TRANSACTIONAL, producer=1) for n in range(50))
-        walked = walk(raw, 0, 0, ((1, 0),))
-        assert (handed_out(walked), walked.next_offset, len(walked.batches)) == ([], 50, 50)
+        headers = read_headers(raw, 0, 0, ((1, 0),))
+        assert (handed_out(headers), headers.next_offset, len(headers.batches)) == ([], 50, 50)
 
     def test_each_answer_stands_alone(self) -> None:
         raw = batch(0, attributes=TRANSACTIONAL, producer=1)
-        assert handed_out(walk(raw, 0, 0, ((1, 0),))) == []
-        assert handed_out(walk(raw, 0, 0)) == [0]
+        assert handed_out(read_headers(raw, 0, 0, ((1, 0),))) == []
+        assert handed_out(read_headers(raw, 0, 0)) == [0]
 
     @pytest.mark.parametrize(
         "odd",
@@ -258,35 +258,35 @@ class TestAborted:
         if len(odd) == 61:
             odd = odd[:8] + b"\0\0\0\x31" + odd[12:]
         after = batch(2, attributes=TRANSACTIONAL, producer=1)
-        walked = walk(odd + after, 1, 0, ((1, 0),))
-        assert (handed_out(walked), walked.next_offset, walked.garbled) == ([], 3, None)
+        headers = read_headers(odd + after, 1, 0, ((1, 0),))
+        assert (handed_out(headers), headers.next_offset, headers.garbled) == ([], 3, None)
 
 
 class TestBefore011:
     @pytest.mark.parametrize("magic", [0, 1])
     def test_messages_one_by_one(self, magic: int) -> None:
         raw = message(3, magic) + message(4, magic, value=b"") + batch(5, 2, epoch=1)
-        walked = walk(raw, 3, 0, ((1, 0),))
-        assert [each.magic for each in walked.batches] == [magic, magic, 2]
-        assert [each.base_offset for each in walked.batches] == [3, 4, 5]
-        assert [each.max_timestamp for each in walked.batches[:2]] == [50 if magic else -1] * 2
-        assert (walked.next_offset, walked.last_epoch, walked.garbled) == (7, 1, None)
+        headers = read_headers(raw, 3, 0, ((1, 0),))
+        assert [each.magic for each in headers.batches] == [magic, magic, 2]
+        assert [each.base_offset for each in headers.batches] == [3, 4, 5]
+        assert [each.max_timestamp for each in headers.batches[:2]] == [50 if magic else -1] * 2
+        assert (headers.next_offset, headers.last_epoch, headers.garbled) == (7, 1, None)
 
     def test_they_have_no_epoch(self) -> None:
-        assert walk(message(3, 1), 3, 9).last_epoch == -1
+        assert read_headers(message(3, 1), 3, 9).last_epoch == -1
 
     @pytest.mark.parametrize("magic", [0, 1])
     def test_a_compressed_one_has_the_offset_of_the_last_inside(self, magic: int) -> None:
-        walked = walk(message(9, magic, attributes=1) + message(10, magic), 4, 0)
-        wrapper = walked.batches[0]
+        headers = read_headers(message(9, magic, attributes=1) + message(10, magic), 4, 0)
+        wrapper = headers.batches[0]
         assert (wrapper.base_offset, wrapper.next_offset, wrapper.records) == (4, 10, 6)
-        assert walked.next_offset == 11
+        assert headers.next_offset == 11
 
     @pytest.mark.parametrize("left", [17, 25, 26, 30])
     def test_a_cut_one(self, left: int) -> None:
-        walked = walk(message(3, 1) + message(4, 1)[:left], 3, 0)
-        assert (walked.next_offset, walked.garbled) == (4, None)
+        headers = read_headers(message(3, 1) + message(4, 1)[:left], 3, 0)
+        assert (headers.next_offset, headers.garbled) == (4, None)
 
     def test_magic_0_and_1_know_no_control_batches(self) -> None:
-        walked = walk(message(0, 1, attributes=TRANSACTIONAL | CONTROL), 0, 0, ((1, 0),))
-        assert handed_out(walked) == [0]
+        headers = read_headers(message(0, 1, attributes=TRANSACTIONAL | CONTROL), 0, 0, ((1, 0),))
+        assert handed_out(headers) == [0]

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from kip848_client.core.cluster import NO_EPOCH
 from kip848_client.core.fetch._model import BATCH_HEADER_BYTES, BatchRef
 
-__all__ = ["Garbled", "Walked", "walk"]
+__all__ = ["BatchHeaders", "Garbled", "read_headers"]
 
 _HEADER: Final = struct.Struct(">qii5xhiqq14xi")
 """Base offset, length, leader epoch, (magic, CRC), attributes, last offset delta, base timestamp,
@@ -57,7 +57,7 @@ class Garbled(NamedTuple):
     why: str
 
 
-class Walked(NamedTuple):
+class BatchHeaders(NamedTuple):
     """What the bytes of one partition in an answer are."""
 
     batches: tuple[BatchRef, ...]
@@ -67,12 +67,12 @@ class Walked(NamedTuple):
     last_epoch: int
     """The leader epoch of the last whole batch; what was given if there is none."""
     garbled: Garbled | None = None
-    """What ended the walk early. The batches before it are good."""
+    """What ended the reading early. The batches before it are good."""
 
 
-def walk(
+def read_headers(
     raw: bytes, offset: int, last_epoch: int, aborted: tuple[tuple[int, int], ...] = ()
-) -> Walked:
+) -> BatchHeaders:
     """Read the batch headers of ``raw``, the records that were fetched at ``offset``.
 
     ``last_epoch`` is the leader epoch of the record before ``offset``. ``aborted`` has (producer
@@ -111,7 +111,7 @@ def walk(
     if total and not at and not wrong:
         wrong = f"{total} bytes that begin with a cut batch; brokers send the first one whole"
     garbled = Garbled(next_offset, wrong) if wrong else None
-    return Walked(tuple(batches), next_offset, last_epoch, garbled)
+    return BatchHeaders(tuple(batches), next_offset, last_epoch, garbled)
 
 
 def _batch(raw: bytes, at: int) -> BatchRef | str:
