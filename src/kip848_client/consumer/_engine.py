@@ -152,7 +152,7 @@ class Engine(Generic[K, V]):
         return CommitWishes(
             commits,
             self.tracker,
-            self.path.hand_outs,
+            self.path.in_flight,
             self.errors,
             self.clock,
             refresh_tracker=self.path.report,
@@ -427,7 +427,7 @@ class Engine(Generic[K, V]):
     def released(self, partitions: Collection[TopicPartition]) -> None:
         self.path.report()
         # With auto-commit, what is done is not the application's to commit; what it holds may be.
-        busy = self.path.hand_outs.open() if self.config.enable_auto_commit else None
+        busy = self.path.in_flight.open() if self.config.enable_auto_commit else None
         self.tracker.lose([tp for tp in partitions if busy is None or tp in busy])
         self.path.forget(partitions)
         self.tracker.forget(partitions)

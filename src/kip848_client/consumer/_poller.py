@@ -117,7 +117,7 @@ class Poller(Generic[K, V]):
         """This task is done with what it has."""
         if caller is None or caller.get_loop() is not self._loop:
             return  # the call itself says so; or is refused
-        self._path.hand_outs.came_back(caller)
+        self._path.in_flight.mark_done(caller)
         self._let_go()
 
     def stop(self, caller: Caller, *, done: bool) -> None:
@@ -129,7 +129,7 @@ class Poller(Generic[K, V]):
         self._stoppers.add(caller)
         self.attention()
         if done:
-            self._path.hand_outs.came_back(caller)
+            self._path.in_flight.mark_done(caller)
         self._deserializing.stop(caller)
         self._let_go()
         self._path.wake()
@@ -148,7 +148,7 @@ class Poller(Generic[K, V]):
             )
         for holder in self._holders():
             if holder.done() and _returned(holder):
-                self._path.hand_outs.came_back(holder)
+                self._path.in_flight.mark_done(holder)
 
     def hasten(self) -> None:
         """Let ``drain`` look at its deadline again."""
@@ -290,7 +290,7 @@ class Poller(Generic[K, V]):
         """Return when the application is done with what it got of these partitions: it has come
         back for more, or closes."""
         wanted = tuple(partitions)
-        while self._path.hand_outs.is_busy(wanted) and not self._closed:
+        while self._path.in_flight.is_busy(wanted) and not self._closed:
             future: asyncio.Future[None] = self._loop.create_future()
             self._patient.append(future)
             self.attention()
@@ -302,7 +302,7 @@ class Poller(Generic[K, V]):
         """What comes before every hand-out; returns who will hold it."""
         if caller is None:  # else it came back when it made the call
             caller = current_task(self._loop)
-            self._path.hand_outs.came_back(caller)
+            self._path.in_flight.mark_done(caller)
         if self._meter is not None:
             self._meter.polled()
         now, wanted = self._now(), self._attention
@@ -346,7 +346,7 @@ class Poller(Generic[K, V]):
 
     def _holders(self) -> list[asyncio.Task[Any]]:
         """The tasks that hold records, but those that stop the consumer."""
-        held = self._path.hand_outs.holders()
+        held = self._path.in_flight.holders()
         return [
             each for each in held if isinstance(each, asyncio.Task) and each not in self._stoppers
         ]
@@ -354,11 +354,11 @@ class Poller(Generic[K, V]):
     def _take_over(self) -> None:
         """Tasks that have ended do not come back by themselves. (Called after the loop had its
         turn: the failure of one task may be about to cancel the one that asks.)"""
-        hand_outs = self._path.hand_outs
+        in_flight = self._path.in_flight
         for holder in self._holders():
             if holder.done():
-                hand_outs.came_back(holder)
-        hand_outs.forget_idle(lambda holder: isinstance(holder, asyncio.Task) and not holder.done())
+                in_flight.mark_done(holder)
+        in_flight.forget_idle(lambda holder: isinstance(holder, asyncio.Task) and not holder.done())
 
     def _let_go(self) -> None:
         patient, self._patient = self._patient, []

@@ -1,7 +1,7 @@
 """The way of a record from the fetch core's buffer to the application.
 
 ``RecordPath`` hands records out one by one, in lists or as views, and knows which of them the
-application is still busy with: that is noted in ``hand_out``, which belongs to the task that asks;
+application is still busy with: that is noted in ``_held``, which belongs to the task that asks;
 who that is and when it comes back is for the caller to say. ``report`` brings an ``OffsetTracker``
 up to date when it is asked for.
 
@@ -33,7 +33,7 @@ from kip848_client.core.fetch import (
     TroubleTold,
     Undecodable,
 )
-from kip848_client.core.offsets import CommittableOffset, HandOuts, OffsetTracker
+from kip848_client.core.offsets import CommittableOffset, InFlight, OffsetTracker
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import BatchUnreadable, Kip848Error, RecordUnreadable, not_assigned
 from kip848_client.records import (
@@ -106,8 +106,8 @@ class RecordPath(Generic[K, V]):
         self._readings: dict[TopicPartition, _Reading] = {}
         self._waiters: set[asyncio.Future[None]] = set()
         self._unpacking = UnpackingThread(self.wake)
-        self._hand_outs = HandOuts()
-        self._hand_out = self._hand_outs.of(None)
+        self._in_flight = InFlight()
+        self._held = self._in_flight.of(None)
         self._touched: dict[TopicPartition, None] = {}
         self._reading: _Reading | None = None
         """From which ``current`` is, if that is not empty."""
@@ -122,7 +122,7 @@ class RecordPath(Generic[K, V]):
         """What is handed out next is for this task, which is done with what it has got by the fast
         way."""
         self.stop_fast_way()
-        self._hand_out = self._hand_outs.of(holder)
+        self._held = self._in_flight.of(holder)
 
     def take_one(self, only: Only = ()) -> Record[K, V] | None:
         """The next record that is there, or ``None``. Raises ``RecordUnreadable``, and ``NotMade``
@@ -188,8 +188,8 @@ class RecordPath(Generic[K, V]):
             return  # a deserializer has ended the fast way: the record before is open instead
         # not the first record of its batch, so what is before it has the batch's epoch
         before = CommittableOffset(newest.offset, reading.cursor.consumed_epoch)
-        self._hand_out.clear()
-        self._hand_out.add(reading.slice.tp, before)
+        self._held.clear()
+        self._held.add(reading.slice.tp, before)
         self._touched[reading.slice.tp] = None
 
     def take_many(
@@ -309,7 +309,7 @@ class RecordPath(Generic[K, V]):
     def _open(self, slice_: Slice, before: CommittableOffset) -> None:
         """Records of the slice were handed out; unless a deserializer has moved the position."""
         if slice_.cursor.tenure == self._core.tenure(slice_.tp):
-            self._hand_out.add(slice_.tp, before)
+            self._held.add(slice_.tp, before)
 
     def _finish(self, slice_: Slice) -> None:
         self._readings.pop(slice_.tp, None)
@@ -373,14 +373,14 @@ class RecordPath(Generic[K, V]):
     # -- what the application is busy with ---------------------------------------------------
 
     @property
-    def hand_outs(self) -> HandOuts:
+    def in_flight(self) -> InFlight:
         """Who holds what."""
         self.settle()
-        return self._hand_outs
+        return self._in_flight
 
     def report(self) -> None:
         """Bring the tracker up to date: what is done, and what is delivered and still open."""
-        open_before = self.hand_outs.open()
+        open_before = self.in_flight.open()
         delivered: list[tuple[TopicPartition, int, int]] = []
         for tp in self._touched:
             position = self._core.position(tp)
@@ -401,7 +401,7 @@ class RecordPath(Generic[K, V]):
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """What was handed out of these is not open any more: they are gone, or were moved."""
         for tp in partitions:
-            self.hand_outs.drop(tp)
+            self.in_flight.drop(tp)
             self._touched.pop(tp, None)
             if self._reading is not None and self._reading.slice.tp == tp:
                 self.current, self._reading = _NOTHING, None

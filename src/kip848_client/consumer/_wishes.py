@@ -14,7 +14,7 @@ from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._records import OffsetAndMetadata
 from kip848_client.core.cluster import NO_EPOCH
 from kip848_client.core.fetch import FetchCore
-from kip848_client.core.offsets import CommittableOffset, HandOuts, OffsetTracker
+from kip848_client.core.offsets import CommittableOffset, InFlight, OffsetTracker
 from kip848_client.core.ports import Clock
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import CommitFailed, Kip848Error, NotAssigned
@@ -32,7 +32,7 @@ class CommitWishes:
         self,
         commits: Commits,
         tracker: OffsetTracker,
-        hand_outs: HandOuts,
+        in_flight: InFlight,
         errors: ErrorBox,
         clock: Clock,
         *,
@@ -42,7 +42,7 @@ class CommitWishes:
     ) -> None:
         self._commits = commits
         self._tracker = tracker
-        self._hand_outs = hand_outs
+        self._in_flight = in_flight
         self._errors = errors
         self._clock = clock
         self._refresh_tracker = refresh_tracker
@@ -99,7 +99,7 @@ class CommitWishes:
     async def _store(
         self, wanted: Offsets, delivered: Offsets, failed: dict[TopicPartition, Kip848Error]
     ) -> Offsets:
-        self._hand_outs.processed(wanted, delivered)
+        self._in_flight.processed(wanted, delivered)
         deadline_ms = self._clock.now_ms() + self._timeout_ms
         try:
             done = await self._commits.commit(wanted, deadline_ms)

@@ -173,7 +173,7 @@ class PathHarness:
         return taken
 
     def came_back(self) -> None:
-        self.path.hand_outs.came_back(None)
+        self.path.in_flight.mark_done(None)
 
     def _count_move(self) -> None:
         self.moved += 1

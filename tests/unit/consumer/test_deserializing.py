@@ -136,7 +136,7 @@ async def test_a_cancelled_call_loses_nothing() -> None:
         await asking
     assert it.cancelled == [b"0"]
     assert it.core.position(A) == 0
-    assert not it.path.hand_outs.open()
+    assert not it.path.in_flight.open()
     it.open.set()
     assert [await it.one(), await it.one()] == ["0", "1"]
     assert it.calls == [b"0", b"0", b"1"]

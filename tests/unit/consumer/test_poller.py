@@ -11,7 +11,7 @@ import pytest
 from kip848_client import TopicPartition
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._poller import Poller
-from kip848_client.core.offsets import CommittableOffset, HandOuts
+from kip848_client.core.offsets import CommittableOffset, InFlight
 from kip848_client.errors import ConsumerClosed, Kip848Error, NotAssigned, RecordUnreadable
 from kip848_client.records import Decoding
 from tests.unit.waiting import until
@@ -35,8 +35,8 @@ class FakePath:
         self.records: list[int] = []
         self.endless = False
         self.only: Collection[tuple[str, int]] = ()
-        self._hand_outs = HandOuts()
-        self._hand_out = self._hand_outs.of(None)
+        self._in_flight = InFlight()
+        self._held = self._in_flight.of(None)
         self.not_assigned: set[tuple[str, int]] = set()
         self.trouble: Exception | None = None
         self.current: Iterator[One] = iter(())
@@ -44,13 +44,13 @@ class FakePath:
         self._waiters: set[asyncio.Future[None]] = set()
 
     @property
-    def hand_outs(self) -> HandOuts:
+    def in_flight(self) -> InFlight:
         self._settle()
-        return self._hand_outs
+        return self._in_flight
 
     def serve(self, holder: object) -> None:
         self.stop_fast_way()
-        self._hand_out = self._hand_outs.of(holder)
+        self._held = self._in_flight.of(holder)
 
     def take_one(self, only: Collection[tuple[str, int]] = ()) -> One | None:
         self.stop_fast_way()
@@ -60,7 +60,7 @@ class FakePath:
         if not self.records:
             return None
         record = One(self.records.pop(0))
-        self._hand_out.add(TP, at(record.offset))
+        self._held.add(TP, at(record.offset))
         return record
 
     def take_many(
@@ -70,7 +70,7 @@ class FakePath:
         self.only = only
         taken, self.records = self.records[:records_max], self.records[len(self.records) :]
         if taken:
-            self._hand_out.add(TP, at(taken[0]))
+            self._held.add(TP, at(taken[0]))
         return {TP: taken} if taken else {}
 
     def take_batches(
@@ -96,8 +96,8 @@ class FakePath:
 
     def _settle(self) -> None:
         if self.newest is not None:
-            self._hand_out.clear()
-            self._hand_out.add(TP, at(self.newest.offset))
+            self._held.clear()
+            self._held.add(TP, at(self.newest.offset))
             self.newest = None
 
     def raise_trouble(self, _only: Collection[tuple[str, int]] = ()) -> None:
@@ -298,7 +298,7 @@ async def test_closing_refuses_and_wakes() -> None:
     harness = PollerHarness()
     polling = asyncio.get_running_loop().create_task(one(harness))
     await asyncio.sleep(0)
-    harness.path.hand_outs.of(asyncio.current_task()).add(TP, at(7))
+    harness.path.in_flight.of(asyncio.current_task()).add(TP, at(7))
     waiting = asyncio.get_running_loop().create_task(harness.poller.until_done([TP]))
     await asyncio.sleep(0)
     harness.poller.close()
@@ -339,15 +339,15 @@ async def test_each_task_speaks_for_what_it_has_itself() -> None:
     harness.path.arrive(3, 4, 5)
     go_on = asyncio.Event()
     other = start(harness, go_on)
-    await until(lambda: harness.path.hand_outs.is_busy([TP]))
+    await until(lambda: harness.path.in_flight.is_busy([TP]))
     assert await one(harness) == 4
-    assert harness.path.hand_outs.open() == {TP: at(3)}
+    assert harness.path.in_flight.open() == {TP: at(3)}
     harness.poller.came_back(asyncio.current_task())
-    assert harness.path.hand_outs.open() == {TP: at(3)}  # 4 is done, and 3 is not
+    assert harness.path.in_flight.open() == {TP: at(3)}  # 4 is done, and 3 is not
     assert await one(harness) == 5
     go_on.set()
     assert await other == 3
-    assert harness.path.hand_outs.open() == {TP: at(5)}
+    assert harness.path.in_flight.open() == {TP: at(5)}
 
 
 async def test_the_fast_way_is_for_the_task_that_was_served_last() -> None:
@@ -359,12 +359,12 @@ async def test_the_fast_way_is_for_the_task_that_was_served_last() -> None:
         return take(harness), await one(harness)
 
     assert await asyncio.get_running_loop().create_task(other()) == (None, 4)
-    assert harness.path.hand_outs.open() == {TP: at(3)}
+    assert harness.path.in_flight.open() == {TP: at(3)}
     assert take(harness) is None
     assert await one(harness) == 5  # so this task is done with 3
-    assert harness.path.hand_outs.open() == {TP: at(4)}
+    assert harness.path.in_flight.open() == {TP: at(4)}
     assert take(harness) == 6  # and with 5; the other one has not come back
-    assert harness.path.hand_outs.open() == {TP: at(4)}
+    assert harness.path.in_flight.open() == {TP: at(4)}
 
 
 async def test_what_has_stopped_a_partition_is_raised_before_records() -> None:
@@ -397,19 +397,19 @@ async def test_several_calls_of_one_task_are_all_open_until_it_calls_again() -> 
     me = asyncio.current_task()
     both = await asyncio.gather(harness.poller.one(caller=me), harness.poller.one(caller=me))
     assert [each.offset for each in both] == [3, 4]
-    assert harness.path.hand_outs.open() == {TP: at(3)}
+    assert harness.path.in_flight.open() == {TP: at(3)}
     harness.poller.came_back(me)
-    assert harness.path.hand_outs.open() == {}
+    assert harness.path.in_flight.open() == {}
 
 
 async def test_what_an_ended_task_has_is_done_when_anybody_asks() -> None:
     harness = PollerHarness()
     harness.path.arrive(3, 4)
     assert await asyncio.get_running_loop().create_task(one(harness)) == 3
-    assert harness.path.hand_outs.open() == {TP: at(3)}
+    assert harness.path.in_flight.open() == {TP: at(3)}
     harness.poller.attention()
     assert await one(harness) == 4
-    assert harness.path.hand_outs.open() == {TP: at(4)}
+    assert harness.path.in_flight.open() == {TP: at(4)}
 
 
 async def drained(harness: PollerHarness, within_s: float = 5) -> asyncio.Task[None]:
@@ -425,7 +425,7 @@ async def test_draining_waits_for_a_task_that_has_a_record() -> None:
     harness.path.arrive(3, 4)
     go_on = asyncio.Event()
     other = start(harness, go_on)
-    await until(lambda: harness.path.hand_outs.is_busy([TP]))
+    await until(lambda: harness.path.in_flight.is_busy([TP]))
     draining = await drained(harness)
     assert not draining.done()
     with pytest.raises(ConsumerClosed):
@@ -433,7 +433,7 @@ async def test_draining_waits_for_a_task_that_has_a_record() -> None:
     go_on.set()
     await draining
     await other
-    assert harness.path.hand_outs.open() == {}
+    assert harness.path.in_flight.open() == {}
 
 
 async def test_draining_does_not_wait_for_who_stops_nor_for_who_waits_for_records() -> None:
@@ -441,9 +441,9 @@ async def test_draining_does_not_wait_for_who_stops_nor_for_who_waits_for_record
     other = asyncio.get_running_loop().create_task(one(harness))
     await asyncio.sleep(0)
     harness.path.arrive()
-    harness.path.hand_outs.of(asyncio.current_task()).add(TP, at(3))
+    harness.path.in_flight.of(asyncio.current_task()).add(TP, at(3))
     await (await drained(harness))
-    assert harness.path.hand_outs.open() == {}
+    assert harness.path.in_flight.open() == {}
     with pytest.raises(ConsumerClosed):
         await other
 
@@ -452,9 +452,9 @@ async def test_what_is_not_done_in_time_stays_open() -> None:
     harness = PollerHarness()
     harness.path.arrive(3)
     other = start(harness, asyncio.Event())
-    await until(lambda: harness.path.hand_outs.is_busy([TP]))
+    await until(lambda: harness.path.in_flight.is_busy([TP]))
     await (await drained(harness, within_s=0.01))
-    assert harness.path.hand_outs.open() == {TP: at(3)}
+    assert harness.path.in_flight.open() == {TP: at(3)}
     other.cancel()
 
 
@@ -473,11 +473,11 @@ async def test_how_a_task_ends_decides_what_became_of_its_record(
             raise ZeroDivisionError
 
     task = asyncio.get_running_loop().create_task(work())
-    await until(lambda: harness.path.hand_outs.is_busy([TP]))
+    await until(lambda: harness.path.in_flight.is_busy([TP]))
     draining = await drained(harness)
     go_on.set()
     await draining
-    assert harness.path.hand_outs.open() == open_after
+    assert harness.path.in_flight.open() == open_after
     assert ("a task that held records failed" in caplog.text) is (how == "raises")
     await asyncio.gather(task, return_exceptions=True)
 
@@ -486,17 +486,17 @@ async def test_a_task_that_is_cancelled_is_not_done_and_not_waited_for() -> None
     harness = PollerHarness()
     harness.path.arrive(3)
     task = start(harness, asyncio.Event())
-    await until(lambda: harness.path.hand_outs.is_busy([TP]))
+    await until(lambda: harness.path.in_flight.is_busy([TP]))
     task.cancel()
     await (await drained(harness))
-    assert harness.path.hand_outs.open() == {TP: at(3)}
+    assert harness.path.in_flight.open() == {TP: at(3)}
 
 
 async def test_a_nearer_deadline_is_noticed() -> None:
     harness = PollerHarness()
     harness.path.arrive(3)
     task = start(harness, asyncio.Event())
-    await until(lambda: harness.path.hand_outs.is_busy([TP]))
+    await until(lambda: harness.path.in_flight.is_busy([TP]))
     deadline_s = [asyncio.get_running_loop().time() + 60]
     harness.poller.stop(None, done=True)
     draining = asyncio.get_running_loop().create_task(harness.poller.drain(lambda: deadline_s[0]))
@@ -518,7 +518,7 @@ async def test_a_second_task_that_stops_is_not_waited_for_either() -> None:
         await asyncio.Event().wait()
 
     task = asyncio.get_running_loop().create_task(work())
-    await until(lambda: harness.path.hand_outs.is_busy([TP]))
+    await until(lambda: harness.path.in_flight.is_busy([TP]))
     await (await drained(harness))
-    assert harness.path.hand_outs.open() == {TP: at(3)}
+    assert harness.path.in_flight.open() == {TP: at(3)}
     task.cancel()

@@ -144,7 +144,7 @@ def test_a_seek_drops_what_is_buffered_and_open() -> None:
     it.begin(A)
     it.take(1)
     it.post(Sought(A, 4))
-    assert not it.path.hand_outs.is_busy([A])
+    assert not it.path.in_flight.is_busy([A])
     it.serve(waited=True)
     assert it.take(1) == [(0, 4)]
 
@@ -167,7 +167,7 @@ def test_the_fast_way_keeps_the_book_before_anybody_looks() -> None:
     it.take(1)
     it.path.begin_fast_way()
     assert [fast(it), fast(it), fast(it)] == [1, 2, None]  # the batch is over
-    assert it.path.hand_outs.open() == {A: CommittableOffset(2, 5)}
+    assert it.path.in_flight.open() == {A: CommittableOffset(2, 5)}
     it.path.report()
     assert it.tracker.dirty() == {A: CommittableOffset(2, 5)}
     assert it.tracker.snapshot() == {A: CommittableOffset(3, 5)}
@@ -177,7 +177,7 @@ def test_the_fast_way_keeps_the_book_before_anybody_looks() -> None:
     it.path.begin_fast_way()
     assert fast(it) == 4
     it.path.serve("another task")
-    assert it.path.hand_outs.open() == {A: CommittableOffset(4, 6)}
+    assert it.path.in_flight.open() == {A: CommittableOffset(4, 6)}
     assert fast(it) is None
 
 
@@ -195,7 +195,7 @@ def test_the_fast_way_ends_with_a_change() -> None:
     fast(it)
     it.release(A)
     assert fast(it) is None
-    assert it.path.hand_outs.open() == {}
+    assert it.path.in_flight.open() == {}
 
 
 def test_a_record_that_the_fast_way_cannot_read_is_not_left_out() -> None:
@@ -240,7 +240,7 @@ def test_what_a_deserializer_does_to_its_partition_ends_the_fast_way(at: bytes, 
     if at == b"1":
         assert fast(it) == 1
     assert fast(it) is None
-    assert (A in it.path.hand_outs.open()) == (event == "pause")
+    assert (A in it.path.in_flight.open()) == (event == "pause")
     it.serve(waited=True)
     it.came_back()
     following = it.path.take_one()
@@ -262,7 +262,7 @@ def test_a_deserializer_may_seek(way: str) -> None:
     else:
         it.take(2)
     it.path.report()
-    assert it.path.hand_outs.open() == {}
+    assert it.path.in_flight.open() == {}
     assert it.tracker.snapshot() == {A: CommittableOffset(0)}
 
 
@@ -284,7 +284,7 @@ def test_what_a_deserializer_does_to_its_partition_is_not_put_down_to_another() 
     assert record is not None
     assert (record.partition, record.offset) == (1, 0)
     it.path.begin_fast_way()
-    assert it.path.hand_outs.open()[B] == CommittableOffset(0)
+    assert it.path.in_flight.open()[B] == CommittableOffset(0)
 
 
 # -- what is open --------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ def test_what_is_open_is_not_confirmed() -> None:
     it.grow(A, *[b"x"] * 3)
     it.begin(A)
     it.take(2)
-    assert it.path.hand_outs.is_busy([A])
+    assert it.path.in_flight.is_busy([A])
     it.path.report()
     assert it.tracker.dirty() == {A: CommittableOffset(1, 5)}
     assert it.tracker.snapshot() == {A: CommittableOffset(2, 5)}
@@ -325,7 +325,7 @@ def test_a_released_partition_is_not_open_any_more() -> None:
     it.begin(A)
     it.take(1)
     it.release(A)
-    assert not it.path.hand_outs.is_busy([A])
+    assert not it.path.in_flight.is_busy([A])
     it.path.report()
     assert it.tracker.snapshot() == {}
 

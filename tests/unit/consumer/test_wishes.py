@@ -10,7 +10,7 @@ import pytest
 from kip848_client import CommitFailed, OffsetAndMetadata, TopicPartition
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._wishes import CommitWishes
-from kip848_client.core.offsets import CommitDone, CommittableOffset, HandOuts, OffsetTracker
+from kip848_client.core.offsets import CommitDone, CommittableOffset, InFlight, OffsetTracker
 from kip848_client.errors import ConsumerClosed, Kip848Error, NotAssigned, RequestTimedOut
 from tests.unit.consumer.fakes import FakeClock
 
@@ -48,8 +48,8 @@ class WishesHarness:
         self.tracker.assign([A, B])
         self.tracker.seek(B, 0, committed=0)
         self.tracker.delivered(A, 10)
-        self.hand_outs = HandOuts()
-        self.hand_outs.of("me").add(A, CommittableOffset(0))
+        self.in_flight = InFlight()
+        self.in_flight.of("me").add(A, CommittableOffset(0))
         self.errors = ErrorBox(lambda: None)
         self.commits = FakeCommits(self.tracker)
         self.in_group = True
@@ -57,7 +57,7 @@ class WishesHarness:
         self.wishes = CommitWishes(
             commits,
             self.tracker,
-            self.hand_outs,
+            self.in_flight,
             self.errors,
             FakeClock(),
             refresh_tracker=lambda: None,
@@ -77,7 +77,7 @@ async def test_everything_handed_out_is_stored() -> None:
         B: OffsetAndMetadata(0),
     }
     # an automatic commit must not fall behind that
-    assert harness.hand_outs.open() == {A: CommittableOffset(10)}
+    assert harness.in_flight.open() == {A: CommittableOffset(10)}
 
 
 async def test_after_a_loss_it_says_what_was_lost_and_says_it_once() -> None:

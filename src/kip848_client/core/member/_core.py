@@ -9,7 +9,8 @@ back as an event with the same number.
 
 At most one piece of *work* for the application is open (``_callbacks``). New work replaces the
 old; the number of the old one is then stale, and that is all that "abort" means here: the
-assignment changes only when an answer to open work arrives. Answers to heartbeats of a former membership are ignored.
+assignment changes only when an answer to open work arrives. Answers to heartbeats of a former
+membership are ignored.
 """
 
 from __future__ import annotations

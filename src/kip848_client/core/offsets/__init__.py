@@ -32,7 +32,7 @@ from kip848_client.core.offsets._committer import (
     RefreshEpoch,
     SendCommit,
 )
-from kip848_client.core.offsets._handouts import HandOut, HandOuts
+from kip848_client.core.offsets._in_flight import HeldRecords, InFlight
 from kip848_client.core.offsets._kinds import CommitKind
 from kip848_client.core.offsets._tracker import CommittableOffset, OffsetTracker
 
@@ -52,8 +52,8 @@ __all__ = [
     "CommitterSettings",
     "CoordinatorSuspect",
     "EpochNoted",
-    "HandOut",
-    "HandOuts",
+    "HeldRecords",
+    "InFlight",
     "OffsetTracker",
     "RefreshEpoch",
     "SendCommit",

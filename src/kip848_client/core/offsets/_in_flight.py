@@ -1,11 +1,11 @@
 """Which records the application is busy with, and which of its tasks.
 
-Records are *open* from the moment they are handed out until the task that got them comes back for
-more. Automatic commits must not include them (KAFKA-18641), and their partitions should not be
-given up. A *holder* is a task that gets records and comes back on its own. Several may read one
-partition, so what is done of it ends before the oldest record that is held.
+Records are *open* from their delivery until the task that got them asks for more. Automatic commits
+must not include them (KAFKA-18641), and their partitions should not be given up. A *holder* is a
+task that gets records and asks for more by itself. Several may read one partition, so what is done
+of it ends before the oldest record that is held.
 
-To keep that book per record would cost as much as the record. So a hand-out is remembered by the
+Keeping an entry per record would cost as much as the record. So a delivery is stored as the
 position before it: the offset of its first record, with the leader epoch of the record before that.
 """
 
@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from kip848_client.core.offsets._tracker import CommittableOffset
 from kip848_client.core.types import TopicPartition
 
-__all__ = ["HandOut", "HandOuts"]
+__all__ = ["HeldRecords", "InFlight"]
 
 
-class HandOut:
+class HeldRecords:
     """What one holder has: the position before its first open record, by partition."""
 
     __slots__ = ("opened",)
@@ -28,27 +28,27 @@ class HandOut:
         self.opened: dict[TopicPartition, CommittableOffset] = {}
 
     def clear(self) -> None:
-        """The holder came back."""
+        """The holder is done with them."""
         self.opened.clear()
 
     def add(self, tp: TopicPartition, before: CommittableOffset) -> None:
-        """Records of ``tp`` from ``before`` on are handed out, besides what is open."""
+        """Records of ``tp`` from ``before`` on are delivered, besides what is open."""
         open_before = self.opened.get(tp)
         if open_before is None or before.offset < open_before.offset:
             self.opened[tp] = before
 
 
-class HandOuts:
-    """The hand-outs of all holders."""
+class InFlight:
+    """The records of all holders."""
 
     def __init__(self) -> None:
-        self._of: dict[object, HandOut] = {}
+        self._of: dict[object, HeldRecords] = {}
 
-    def of(self, holder: object) -> HandOut:
-        """The hand-out of ``holder``, empty at first."""
-        return self._of.setdefault(holder, HandOut())
+    def of(self, holder: object) -> HeldRecords:
+        """What ``holder`` has, nothing at first."""
+        return self._of.setdefault(holder, HeldRecords())
 
-    def came_back(self, holder: object) -> None:
+    def mark_done(self, holder: object) -> None:
         """``holder`` is done with what it has."""
         found = self._of.get(holder)
         if found is not None:
@@ -71,7 +71,7 @@ class HandOuts:
 
     def open(self) -> dict[TopicPartition, CommittableOffset]:
         """Partitions with open records, and the position before the oldest of them."""
-        oldest = HandOut()
+        oldest = HeldRecords()
         for each in self._of.values():
             for tp, before in each.opened.items():
                 oldest.add(tp, before)
