@@ -33,6 +33,7 @@ _BY_COUNT: Final = Plant(
     "return BatchRef(at, end, base, after, count",
     "return BatchRef(at, end, base, base + count, count",
 )
+_ORDINARY: Final = test_batch_headers.TestOrdinary()
 _SKIPPED_STAY: Final = Plant(
     _batch_headers,
     "read_headers",
@@ -82,7 +83,7 @@ RECORDS: Final = (
         "advances the position past them, and commits it",
         (
             Proof(
-                test_batch_headers.TestOrdinary().test_control_batches_are_skipped_whatever_the_isolation,
+                _ORDINARY.test_control_batches_are_skipped_whatever_the_isolation,
                 (_SKIPPED_STAY,),
             ),
             Proof(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client.core.produce._error_rules import Api, Reaction, reaction, refusal
+from kip848_client.core.produce._interfaces import ProducerIdentity
 from kip848_client.core.produce._model import ProducerId
-from kip848_client.core.produce._seam import Identity
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error, RecordUnreadable
 
@@ -34,7 +34,7 @@ class Batches:
     """Batches of one record, one on its way for each partition."""
 
     def __init__(self, now: Callable[[], int], produce: Callable[[Batch], None]) -> None:
-        self.client: Identity | None = None
+        self.client: ProducerIdentity | None = None
         self._now = now
         self._produce = produce
         self.waiting: list[Batch] = []
@@ -108,7 +108,7 @@ class Batches:
             return
         self.flying.remove(batch)
         assert self.client is not None
-        self.client.came_back(batch.tp)
+        self.client.batch_ended(batch.tp)
         if not code and code is not None:
             return
         to_do = Reaction.RETRY if code is None else reaction(Api.PRODUCE, code)

@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 from kip848_client.core.produce import _commands as do
 from kip848_client.core.produce import _events as ev
 from kip848_client.core.produce._error_rules import Reaction
+from kip848_client.core.produce._interfaces import ProducerIdentity
 from kip848_client.core.produce._model import (
     CoordinatorKind,
     Group,
@@ -23,7 +24,6 @@ from kip848_client.core.produce._model import (
     ProduceSettings,
     TransactionVersion,
 )
-from kip848_client.core.produce._seam import Identity
 from kip848_client.core.produce._transaction import Transactions
 from kip848_client.core.produce._transaction_states import State
 from kip848_client.core.types import TopicPartition
@@ -67,7 +67,7 @@ class Batch:
 class Batches:
     """What ``Transactions`` sees of batches. ``identity`` is set when it exists."""
 
-    identity: Identity | None = None
+    identity: ProducerIdentity | None = None
     waiting: list[Batch] = field(default_factory=list[Batch])
     flying: list[Batch] = field(default_factory=list[Batch])
     dropped: list[Batch] = field(default_factory=list[Batch])
@@ -296,7 +296,7 @@ class Harness:
         for batch in self.batches.flying:
             assert batch.producer is not None
             self.core.written(batch.producer)
-            self.core.came_back(batch.tp)
+            self.core.batch_ended(batch.tp)
         self.batches.flying.clear()
         self.settle()
 
@@ -304,14 +304,14 @@ class Harness:
         """All that is on its way has to be sent once more."""
         self.batches.waiting[:0] = self.batches.flying
         for batch in self.batches.flying:
-            self.core.came_back(batch.tp)
+            self.core.batch_ended(batch.tp)
         self.batches.flying.clear()
         self.settle()
 
     def batch_refused(self, reaction: Reaction, error: Kip848Error) -> None:
         """The oldest batch has failed."""
         batch = self.batches.flying.pop(0)
-        self.core.came_back(batch.tp)
+        self.core.batch_ended(batch.tp)
         self.batches.has_gap = True
         self.core.batch_failed(self.now, batch.producer, reaction, error)
         self.settle()

@@ -24,9 +24,9 @@ from kip848_client.core.produce._error_rules import (
     produce_error,
     reaction,
 )
+from kip848_client.core.produce._interfaces import ProducerIdentity
 from kip848_client.core.produce._model import Place, Produced, ProduceSettings
 from kip848_client.core.produce._partition import Partition
-from kip848_client.core.produce._seam import Identity
 from kip848_client.core.produce._sender import Node, OpenProduce, Sender
 from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode, error_name
@@ -51,7 +51,7 @@ class Answers:
         accumulator: Accumulator,
         sender: Sender,
         leaders: Leaders,
-        identity: Identity,
+        identity: ProducerIdentity,
         emit: Callable[[Command], None],
         want_leaders: Callable[[str, str], None],
         missing: Callable[[str], BrokerError | None],

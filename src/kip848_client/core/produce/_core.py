@@ -14,7 +14,7 @@ event with the same number; an answer that nobody waits for any more changes not
 The parts: ``Accumulator`` turns records into batches and keeps the budget, ``Sender`` knows what
 goes to whom, ``Sequences`` (in ``Partition``) keep batches in order and each once, ``Answers`` what
 comes of a request, ``Topics`` how many partitions there are and which one a record goes to. Who we
-are, and whether a transaction is open, is said by an ``Identity``: ``Idempotence``, or
+are, and whether a transaction is open, is said by an ``ProducerIdentity``: ``Idempotence``, or
 ``Transactions`` for a producer with a transactional id.
 """
 
@@ -42,6 +42,7 @@ from kip848_client.core.produce._accumulator import Accumulator
 from kip848_client.core.produce._answers import Answers
 from kip848_client.core.produce._batches import Batch
 from kip848_client.core.produce._idempotence import Idempotence
+from kip848_client.core.produce._interfaces import ProducerIdentity
 from kip848_client.core.produce._model import (
     ALL_REPLICAS,
     NOBODY,
@@ -53,7 +54,6 @@ from kip848_client.core.produce._model import (
     TransactionVersion,
 )
 from kip848_client.core.produce._routes import Choose, Route
-from kip848_client.core.produce._seam import Identity
 from kip848_client.core.produce._sender import Sender
 from kip848_client.core.produce._snapshot import PartitionSnapshot, ProducerSnapshot
 from kip848_client.core.produce._topics import Topics
@@ -114,7 +114,7 @@ class ProducerCore:
             self._emit,
             self._accumulator.waiting_at,
         )
-        self._identity: Identity
+        self._identity: ProducerIdentity
         if settings.transactional_id is None:
             self._identity = Idempotence(settings, jitter, self._emit, self)
             exhausted = self._identity.renew
@@ -378,7 +378,7 @@ class ProducerCore:
             self._stale_answers += 1
             return
         for batch in produce.batches:
-            self._identity.came_back(batch.tp)
+            self._identity.batch_ended(batch.tp)
         if isinstance(event, ev.ProduceAnswered):
             self._answers.answered(self._now, produce, event.partitions)
         else:

@@ -13,13 +13,13 @@ from kip848_client.core.backoff import Jitter, backoff_ms
 from kip848_client.core.produce import _commands as do
 from kip848_client.core.produce import _events as ev
 from kip848_client.core.produce._error_rules import Api, Reaction, reaction, refusal
+from kip848_client.core.produce._interfaces import Batches
 from kip848_client.core.produce._model import (
     NOBODY,
     ProducerId,
     ProduceSettings,
     TransactionVersion,
 )
-from kip848_client.core.produce._seam import Batches
 from kip848_client.core.types import TopicPartition, Wait
 from kip848_client.errors import Kip848Error, LocalProtocolError
 
@@ -27,7 +27,7 @@ __all__ = ["Idempotence"]
 
 
 class Idempotence:
-    """The ``Identity`` of a producer without a transactional id."""
+    """The ``ProducerIdentity`` of a producer without a transactional id."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class Idempotence:
     def written(self, producer: ProducerId) -> None:
         """A batch is in the log."""
 
-    def came_back(self, tp: TopicPartition) -> None:
+    def batch_ended(self, tp: TopicPartition) -> None:
         """A batch is on its way no more."""
 
     def batch_failed(

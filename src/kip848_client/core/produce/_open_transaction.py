@@ -7,7 +7,7 @@ from typing import Final
 
 from kip848_client.core.produce._error_rules import Api
 from kip848_client.core.produce._model import ProducerId
-from kip848_client.core.produce._transaction_jobs import Job
+from kip848_client.core.produce._pending_requests import PendingRequest
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, Kip848Error, TransactionAborted
 
@@ -46,7 +46,7 @@ class OpenTransaction:
     """Who was told that it is committed, or else aborted; but may not have heard it."""
     is_told_commit: bool = False
 
-    def asks_further(self, job: Job, error: Kip848Error, *, has_added: bool) -> bool:
+    def asks_further(self, job: PendingRequest, error: Kip848Error, *, has_added: bool) -> bool:
         """Whether a question that was answered "you are fenced" is to be asked once more, as who we
         would be if the coordinator had ended our transaction: under the next epoch.
 

@@ -22,9 +22,9 @@ from kip848_client.core.partition_names import shown
 from kip848_client.core.produce._accumulator import Accumulator
 from kip848_client.core.produce._batches import Batch
 from kip848_client.core.produce._commands import SendProduce
+from kip848_client.core.produce._interfaces import ProducerIdentity
 from kip848_client.core.produce._model import ProducerId, ProduceSettings, SealedBatch
 from kip848_client.core.produce._partition import Partition
-from kip848_client.core.produce._seam import Identity
 from kip848_client.core.types import TopicPartition
 
 __all__ = ["BATCHES_A_STEP", "Node", "OpenProduce", "Sender"]
@@ -224,7 +224,7 @@ class Sender:
 
     # -- requests ----------------------------------------------------------------------------
 
-    def send(self, now_ms: int, identity: Identity) -> Iterator[SendProduce]:
+    def send(self, now_ms: int, identity: ProducerIdentity) -> Iterator[SendProduce]:
         """All requests that can be sent now; they count as sent."""
         for node in tuple(self.nodes.values()):
             while self._is_able(node) and node.rest_until_ms <= now_ms:
@@ -236,7 +236,7 @@ class Sender:
                     yield self._request(node, batches, identity)
 
     def _fill(
-        self, now_ms: int, node: Node, identity: Identity, producer: ProducerId
+        self, now_ms: int, node: Node, identity: ProducerIdentity, producer: ProducerId
     ) -> list[Batch]:
         """The batches of the next request, one a partition."""
         batches: dict[TopicPartition, Batch] = {}
@@ -275,7 +275,7 @@ class Sender:
         partition.ready_at = NO_NODE
 
     def _take(
-        self, partition: Partition, node: Node, producer: ProducerId, identity: Identity
+        self, partition: Partition, node: Node, producer: ProducerId, identity: ProducerIdentity
     ) -> Batch | None:
         """The batch that is first, with its numbers; ``None`` when it must wait."""
         if not partition.waiting:
@@ -300,7 +300,7 @@ class Sender:
         identity.sent(partition.tp, node.number)
         return head
 
-    def _request(self, node: Node, batches: list[Batch], identity: Identity) -> SendProduce:
+    def _request(self, node: Node, batches: list[Batch], identity: ProducerIdentity) -> SendProduce:
         settings = self._settings
         self._number += 1
         node.in_flight += 1

@@ -29,8 +29,8 @@ from typing import Final
 from kip848_client.core.backoff import Jitter
 from kip848_client.core.produce import _commands as do
 from kip848_client.core.produce import _events as ev
-from kip848_client.core.produce._adding import Adding
 from kip848_client.core.produce._error_rules import Api, Reaction
+from kip848_client.core.produce._interfaces import Batches
 from kip848_client.core.produce._markers import Markers
 from kip848_client.core.produce._model import (
     NOBODY,
@@ -39,7 +39,9 @@ from kip848_client.core.produce._model import (
     TransactionVersion,
 )
 from kip848_client.core.produce._open_transaction import OpenTransaction
-from kip848_client.core.produce._seam import Batches
+from kip848_client.core.produce._partition_additions import PartitionAdditions
+from kip848_client.core.produce._pending_calls import PendingCalls
+from kip848_client.core.produce._pending_requests import PendingRequest
 from kip848_client.core.produce._transaction_errors import (
     aborted,
     failed,
@@ -53,7 +55,6 @@ from kip848_client.core.produce._transaction_errors import (
     not_allowed,
     timed_out,
 )
-from kip848_client.core.produce._transaction_jobs import Job
 from kip848_client.core.produce._transaction_requests import Requests
 from kip848_client.core.produce._transaction_states import (
     ADDING,
@@ -63,7 +64,6 @@ from kip848_client.core.produce._transaction_states import (
     Trigger,
     Verdict,
 )
-from kip848_client.core.produce._transaction_waiters import Waiters
 from kip848_client.core.types import TopicPartition, Wait
 from kip848_client.errors import (
     Kip848Error,
@@ -78,7 +78,7 @@ _V2_LEVEL: Final = 2
 
 
 class Transactions:
-    """The ``Identity`` of a producer with a transactional id."""
+    """The ``ProducerIdentity`` of a producer with a transactional id."""
 
     def __init__(
         self,
@@ -90,9 +90,9 @@ class Transactions:
         self._emit = emit
         self._batches = batches
         self._id = settings.transactional_id or ""
-        self._adding = Adding()
+        self._additions = PartitionAdditions()
         self._markers = Markers(self._id, emit)
-        self._requests = Requests(settings, jitter, emit, self, self._adding, self._markers)
+        self._requests = Requests(settings, jitter, emit, self, self._additions, self._markers)
         self._state = State.UNINITIALIZED
         self.who = NOBODY
         self._level = 0
@@ -102,7 +102,7 @@ class Transactions:
         self._ignored = 0
         self._is_wanted = False
         self._is_closing = False
-        self._waiters = Waiters(emit)
+        self._calls = PendingCalls(emit)
         self._limit_ms: int | None = None
         """When the commit is given up."""
         self._fatal: ProducerFailed | None = None
@@ -152,7 +152,7 @@ class Transactions:
         if self.producer is None:
             return False
         if self._version is TransactionVersion.V2:
-            return self._adding.is_free(tp, node)
+            return self._additions.is_free(tp, node)
         if self._requests.is_added(tp):
             return True
         self._requests.want_partition(tp)
@@ -161,8 +161,8 @@ class Transactions:
     def due_ms(self) -> int | None:
         """When ``settle`` has something to do without another event."""
         markers_ms = self._markers.due_ms() if self._is_open else None
-        asked_ms, adding_ms = self._requests.due_ms(), self._adding.due_ms()
-        times = (self._waiters.due_ms(), asked_ms, adding_ms, self._limit_ms, markers_ms)
+        asked_ms, adding_ms = self._requests.due_ms(), self._additions.due_ms()
+        times = (self._calls.due_ms(), asked_ms, adding_ms, self._limit_ms, markers_ms)
         return min((each for each in times if each is not None), default=None)
 
     def check_append(self) -> None:
@@ -205,7 +205,7 @@ class Transactions:
     def wait_ended(self, ticket: int) -> None:
         """Whoever asked with this ticket waits no more; what was asked for goes on. If it is done,
         the end of a transaction that nobody heard of may be asked for once more."""
-        self._waiters.forget(ticket)
+        self._calls.forget(ticket)
         self._requests.forget_ticket(ticket)
         if ticket in self._txn.end_told:
             self._txn.end_told.discard(ticket)
@@ -214,7 +214,7 @@ class Transactions:
 
     def waits(self) -> dict[str, Wait]:
         """What calls of the application wait for, since the oldest one."""
-        since_ms = self._waiters.since_ms
+        since_ms = self._calls.since_ms
         if since_ms is None:
             return {}
         what = f"the transaction coordinator of {self._id!r}"
@@ -224,15 +224,15 @@ class Transactions:
         """No other transaction begins; the one that is open is aborted, unless its commit was asked
         for."""
         self._is_closing = True
-        self._waiters.close()
+        self._calls.close()
 
     def end(self) -> None:
         """The time for closing is over: whoever waits still is told so."""
         why = RequestTimedOut(f"the producer is closed: {self._trouble}")
         is_sent = self._txn.is_doubtful or self._requests.is_end_in_doubt
         told = in_doubt(self._id, why, closed=True) if is_sent else aborted(self._id, why)
-        self._waiters.commits.fail(told)
-        self._waiters.aborts.fail(why)
+        self._calls.commits.fail(told)
+        self._calls.aborts.fail(why)
         self._drop(aborted(self._id, why))
 
     def _start(self, now_ms: int, event: ev.StartRequested) -> None:
@@ -244,7 +244,7 @@ class Transactions:
             self._emit(do.Done(event.ticket))
         else:
             self._is_wanted = True
-            self._waiters.starts.add(now_ms, event)
+            self._calls.starts.add(now_ms, event)
 
     def _begin(self, now_ms: int, event: ev.BeginRequested) -> None:
         cell = TABLE[self._state][Trigger.BEGIN]
@@ -255,12 +255,12 @@ class Transactions:
             self._emit(do.Failed(event.ticket, error))
             return
         self._is_wanted = True
-        self._waiters.begins.add(now_ms, event)
+        self._calls.begins.add(now_ms, event)
         self._begin_next()
 
     def _begin_next(self) -> None:
         """Whoever waits to begin a transaction may; one of them."""
-        if self._state is not State.READY or not self._waiters.begins:
+        if self._state is not State.READY or not self._calls.begins:
             return
         version = TransactionVersion.V2 if self._level >= _V2_LEVEL else TransactionVersion.V1
         if self._epoch_version not in (None, version) or self._requests.has_stray_init:
@@ -269,10 +269,10 @@ class Transactions:
         self._version = self._epoch_version = version
         self._apply(Trigger.BEGIN)
         self._requests.begin(self.who, version)
-        self._adding.begin(version)
+        self._additions.begin(version)
         self._txn = OpenTransaction()
-        self._waiters.begins.first_done()
-        self._waiters.begins.fail(not_allowed(self._state, "begin"))
+        self._calls.begins.first_done()
+        self._calls.begins.fail(not_allowed(self._state, "begin"))
 
     def _add_offsets(self, now_ms: int, event: ev.OffsetsAdded) -> None:
         error = self._forbidden(TABLE[self._state][Trigger.ADD], Trigger.ADD)
@@ -295,7 +295,7 @@ class Transactions:
             self._txn.end_told, self._txn.is_told_commit = {event.ticket}, True
             self._emit(do.Done(event.ticket))
             return
-        self._waiters.commits.add(now_ms, event)
+        self._calls.commits.add(now_ms, event)
         if is_settling:
             return
         self._limit_ms = max(event.deadline_ms, self._limit_ms or 0)
@@ -313,13 +313,13 @@ class Transactions:
             self._txn.is_abort_untold = False
             self._emit(do.Done(event.ticket))
         else:
-            self._waiters.aborts.add(now_ms, event)
+            self._calls.aborts.add(now_ms, event)
             if cell.verdict is Verdict.GO:
                 self._begin_abort()
 
     def _begin_abort(self) -> None:
         self._apply(Trigger.ABORT)
-        self._waiters.commits.fail(self._told_harm())
+        self._calls.commits.fail(self._told_harm())
         self._drop(self._told_harm())
 
     def _forbidden(self, cell: Cell, trigger: Trigger) -> Kip848Error | None:
@@ -335,11 +335,11 @@ class Transactions:
     def sent(self, tp: TopicPartition, node: int) -> None:
         """A batch is on its way to this broker: the transaction is not empty."""
         self._txn.has_sent = True
-        self._adding.sent(tp, node)
+        self._additions.sent(tp, node)
 
-    def came_back(self, tp: TopicPartition) -> None:
+    def batch_ended(self, tp: TopicPartition) -> None:
         """A batch is on its way no more."""
-        self._adding.ended(tp)
+        self._additions.ended(tp)
 
     def written(self, producer: ProducerId) -> None:
         """A batch is in the log: the coordinator has the transaction open."""
@@ -365,18 +365,18 @@ class Transactions:
             return
         self._adopt(producer)
         self._txn.is_asking = False
-        self._waiters.starts.done()
+        self._calls.starts.done()
         if before is State.ABORTABLE:
             self._txn.is_over = True
             self._txn.is_doubtful = False
             if self._txn.is_harm_asked and self._txn.harm is not None:
                 self._txn.harm = timed_out(self._id, self._txn.harm)
-            self._waiters.commits.fail(self._told_harm())
+            self._calls.commits.fail(self._told_harm())
         elif before is State.ABORTING:
             self._tell_end(is_commit=False)
         self._begin_next()
 
-    def offsets_taken(self, job: Job) -> None:
+    def offsets_taken(self, job: PendingRequest) -> None:
         """A group's coordinator has the offsets."""
         self.written(job.producer)
         if job.ticket is not None:
@@ -397,7 +397,7 @@ class Transactions:
             self._txn.needs_bump = True
         self._finish()
 
-    def refused(self, job: Job, reaction: Reaction, error: Kip848Error) -> None:
+    def refused(self, job: PendingRequest, reaction: Reaction, error: Kip848Error) -> None:
         """What asking again does not help against."""
         if self._txn.asks_further(job, error, has_added=self._requests.has_added):
             return
@@ -409,7 +409,7 @@ class Transactions:
             return
         self._on_harm(reaction, error)
 
-    def _end_refused(self, job: Job, reaction: Reaction, error: Kip848Error) -> Reaction:
+    def _end_refused(self, job: PendingRequest, reaction: Reaction, error: Kip848Error) -> Reaction:
         if job.in_doubt and self._version is TransactionVersion.V1:
             self._txn.may_be_ended = True
         if job.commit:
@@ -440,7 +440,7 @@ class Transactions:
         self._limit_ms = None
         self._drop(self._told_harm())
         if not self._txn.is_asking:
-            self._waiters.commits.fail(self._told_harm())
+            self._calls.commits.fail(self._told_harm())
 
     def _fail(self, reaction: Reaction, error: Kip848Error) -> None:
         self._apply(Trigger.FAILED)
@@ -448,8 +448,8 @@ class Transactions:
         self._fatal = failed(self._id, reaction, error, doubt=doubt)
         self._limit_ms = None
         told = in_doubt(self._id, self._told_fatal()) if doubt else self._told_fatal()
-        self._waiters.commits.fail(told)
-        self._waiters.fail(self._told_fatal)
+        self._calls.commits.fail(told)
+        self._calls.fail(self._told_fatal)
         self._drop(self._told_fatal())
 
     def _adopt(self, producer: ProducerId) -> None:
@@ -462,7 +462,7 @@ class Transactions:
 
     def settle(self, now_ms: int) -> None:
         """Do what the state is for, and the next one, until nothing follows."""
-        self._adding.settle(now_ms)
+        self._additions.settle(now_ms)
         before = None
         while before is not self._state:
             before = self._state
@@ -530,7 +530,7 @@ class Transactions:
 
     def _tell_end(self, *, is_commit: bool) -> None:
         self._txn.is_told_commit = is_commit
-        self._txn.end_told = (self._waiters.commits if is_commit else self._waiters.aborts).done()
+        self._txn.end_told = (self._calls.commits if is_commit else self._calls.aborts).done()
         if not self._txn.end_told:
             self._is_untold(is_commit=is_commit)
 
@@ -548,7 +548,7 @@ class Transactions:
                 self._give_up_commit()
         # somebody else waits for longer, or the coordinator is being asked what happened
         is_open = self._state is State.COMMITTING or self._txn.is_doubtful
-        self._waiters.overdue(
+        self._calls.overdue(
             now_ms,
             commit=lambda: in_doubt(self._id, None) if is_open else self._told_harm(),
             abort=lambda: late_abort(self._id, self._trouble),
@@ -569,7 +569,7 @@ class Transactions:
             return
         self._apply(Trigger.OVERDUE)
         self._requests.is_held = True
-        self._waiters.commits.fail(in_doubt(self._id, why))
+        self._calls.commits.fail(in_doubt(self._id, why))
 
     # -- telling -----------------------------------------------------------------------------
 

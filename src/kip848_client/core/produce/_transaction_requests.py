@@ -7,7 +7,7 @@ groups are added by requests of their own before anything is written; with V2 wr
 A job that is refused for a while rests, each time longer, and is asked again, at another
 coordinator if need be. Offsets of one group stay in order: its coordinator keeps what comes last.
 For the same reason others than those that were lost on their way cannot follow them in the same
-transaction. What no repetition cures is told to ``Heard``, with the reaction that the
+transaction. What no repetition cures is told to ``RequestResults``, with the reaction that the
 table of errors names; so is every success.
 """
 
@@ -20,7 +20,6 @@ from kip848_client.core.backoff import Jitter, backoff_ms
 from kip848_client.core.partition_names import listed
 from kip848_client.core.produce import _commands as do
 from kip848_client.core.produce import _events as ev
-from kip848_client.core.produce._adding import GROUP, Adding
 from kip848_client.core.produce._coordinators import Coordinators, Key
 from kip848_client.core.produce._error_rules import Api, Reaction, reaction
 from kip848_client.core.produce._markers import Markers
@@ -31,9 +30,10 @@ from kip848_client.core.produce._model import (
     ProduceSettings,
     TransactionVersion,
 )
-from kip848_client.core.produce._transaction_jobs import (
+from kip848_client.core.produce._partition_additions import GROUP, PartitionAdditions
+from kip848_client.core.produce._pending_requests import (
     ORDER,
-    Job,
+    PendingRequest,
     command,
     error_of,
     gravest,
@@ -44,7 +44,7 @@ from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import Kip848Error
 
-__all__ = ["GONE_MS", "Heard", "Requests"]
+__all__ = ["GONE_MS", "RequestResults", "Requests"]
 
 _SOON_MS: Final = 2
 """Markers, or something else of the transaction, are being written; that takes little time."""
@@ -64,14 +64,14 @@ does not come back, though the topic may be created again under its name."""
 _PASSING: Final = frozenset({Reaction.RETRY, Reaction.REFRESH})
 
 
-class Heard(Protocol):
+class RequestResults(Protocol):
     """Who is told what became of jobs."""
 
     def initialized(self, producer: ProducerId) -> None:
         """This is who we are from now on."""
         ...
 
-    def offsets_taken(self, job: Job) -> None:
+    def offsets_taken(self, job: PendingRequest) -> None:
         """A group's coordinator has the offsets."""
         ...
 
@@ -79,7 +79,7 @@ class Heard(Protocol):
         """The transaction is committed or aborted, and this is who we are now, if it was told."""
         ...
 
-    def refused(self, job: Job, reaction: Reaction, error: Kip848Error) -> None:
+    def refused(self, job: PendingRequest, reaction: Reaction, error: Kip848Error) -> None:
         """Asking again does not help; the job is over."""
         ...
 
@@ -92,24 +92,24 @@ class Requests:
         settings: ProduceSettings,
         jitter: Jitter,
         emit: Callable[[do.Command], None],
-        heard: Heard,
-        adding: Adding,
+        results: RequestResults,
+        adding: PartitionAdditions,
         markers: Markers,
     ) -> None:
-        self._adding = adding
+        self._additions = adding
         self._markers = markers
         self._settings = settings
         self._jitter = jitter
         self._emit = emit
-        self._heard = heard
+        self._results = results
         self._coordinators = Coordinators(settings, jitter, emit, refused=self._no_coordinator)
         self._id = settings.transactional_id or ""
         self._own: Key = (CoordinatorKind.TRANSACTION, self._id)
         self._producer = NOBODY
         self._version = TransactionVersion.V1
-        self._jobs: list[Job] = []
+        self._jobs: list[PendingRequest] = []
         """Those that wait, in the order in which they go out."""
-        self._open: Job | None = None
+        self._open: PendingRequest | None = None
         self._number = 0
         self._is_stirred = False
         """Something is wanted that ``settle`` has not seen."""
@@ -145,7 +145,7 @@ class Requests:
         return bool(self._added or self._groups)
 
     @property
-    def end(self) -> Job | None:
+    def end(self) -> PendingRequest | None:
         """The job that ends the transaction, if there is one."""
         return next((job for job in self._all() if job.api is Api.END_TRANSACTION), None)
 
@@ -200,7 +200,7 @@ class Requests:
     def want_producer_id(self, producer: ProducerId) -> None:
         """Ask for a producer id, or for another epoch of this one."""
         if not self._is_wanted(Api.INIT_PRODUCER_ID):
-            self._add(Job(Api.INIT_PRODUCER_ID, self._own, producer))
+            self._add(PendingRequest(Api.INIT_PRODUCER_ID, self._own, producer))
 
     def want_partition(self, tp: TopicPartition) -> None:
         """V1: add a partition."""
@@ -212,7 +212,7 @@ class Requests:
                 job.partitions[tp] = None
                 self._is_stirred = True
                 return
-        self._add(Job(Api.ADD_PARTITIONS, self._own, self._producer, {tp: None}))
+        self._add(PendingRequest(Api.ADD_PARTITIONS, self._own, self._producer, {tp: None}))
 
     def want_offsets(self, now_ms: int, event: ev.OffsetsAdded) -> None:
         """Commit these offsets with the transaction."""
@@ -220,7 +220,7 @@ class Requests:
         limit_ms = now_ms + self._settings.delivery_timeout_ms
         if self._version is TransactionVersion.V1 and not self._is_group_wanted(group.group_id):
             self._add(
-                Job(
+                PendingRequest(
                     Api.ADD_OFFSETS,
                     self._own,
                     self._producer,
@@ -229,7 +229,7 @@ class Requests:
                 )
             )
         self._add(
-            Job(
+            PendingRequest(
                 Api.COMMIT_OFFSETS,
                 (CoordinatorKind.GROUP, group.group_id),
                 self._producer,
@@ -250,7 +250,7 @@ class Requests:
     def want_end(self, *, commit: bool) -> None:
         """Commit or abort."""
         if not self._is_wanted(Api.END_TRANSACTION):
-            self._add(Job(Api.END_TRANSACTION, self._own, self._producer, commit=commit))
+            self._add(PendingRequest(Api.END_TRANSACTION, self._own, self._producer, commit=commit))
 
     def go_on(self, now_ms: int) -> None:
         """Somebody wants to know of the end: ask at once."""
@@ -258,7 +258,7 @@ class Requests:
         for job in self._jobs:
             job.not_before_ms = min(job.not_before_ms, now_ms)
 
-    def drop(self) -> tuple[Job, ...]:
+    def drop(self) -> tuple[PendingRequest, ...]:
         """Nobody wants what was asked for, but for a producer id; returns the jobs. The answer of
         the request that is open is waited for."""
         dropped = [job for job in self._jobs if job.api is not Api.INIT_PRODUCER_ID]
@@ -284,7 +284,7 @@ class Requests:
                 self._jobs.remove(job)
                 why = f"a request of this transaction with others of {listed(undone)} was lost"
                 error = not_committed(job, f"{why}, and may still arrive")
-                self._heard.refused(job, Reaction.ABORT, error)
+                self._results.refused(job, Reaction.ABORT, error)
         self._coordinators.want_none()
         for job in self._jobs:
             if job is self._jobs[0] or job.api in (Api.ADD_OFFSETS, Api.COMMIT_OFFSETS):
@@ -303,10 +303,10 @@ class Requests:
     def _is_wanted(self, api: Api) -> bool:
         return any(job.api is api and not job.is_dropped for job in self._all())
 
-    def _all(self) -> list[Job]:
+    def _all(self) -> list[PendingRequest]:
         return self._jobs if self._open is None else [self._open, *self._jobs]
 
-    def _add(self, job: Job, *, is_first: bool = False) -> None:
+    def _add(self, job: PendingRequest, *, is_first: bool = False) -> None:
         """``is_first``: of its kind."""
         if job.api is Api.ADD_PARTITIONS:
             for other in [each for each in self._jobs if each.api is Api.ADD_PARTITIONS]:
@@ -316,7 +316,7 @@ class Requests:
         self._jobs.insert(0 if is_first else len(self._jobs), job)
         self._jobs.sort(key=lambda each: ORDER.index(each.api))
 
-    def _is_sendable(self, job: Job) -> bool:
+    def _is_sendable(self, job: PendingRequest) -> bool:
         """Whether nothing but time, or a coordinator, is in its way."""
         if job.api is Api.END_TRANSACTION:
             return not self.is_held and job is self._jobs[0]
@@ -328,7 +328,7 @@ class Requests:
         older = (each for each in self._jobs if each.api is job.api and each.key == job.key)
         return next(older) is job
 
-    def _may_be_undone(self, job: Job) -> list[TopicPartition]:
+    def _may_be_undone(self, job: PendingRequest) -> list[TopicPartition]:
         """Offsets for which others may still arrive."""
         if job.group is None or not self._lost_offsets:
             return []
@@ -339,23 +339,23 @@ class Requests:
             if lost.get((group_id, tp), each.offset) != each.offset
         ]
 
-    def _may_add(self, job: Job) -> bool:
+    def _may_add(self, job: PendingRequest) -> bool:
         """Whether the group, or with V2 its coordinator, may be added to the transaction now."""
         if job.group is None:
             return True
         if self._markers.are_awaited or self._version is TransactionVersion.V1:
             return not self._markers.are_awaited
-        return self._adding.is_free(job.group.group_id, GROUP)
+        return self._additions.is_free(job.group.group_id, GROUP)
 
-    def _is_due(self, now_ms: int, job: Job) -> bool:
+    def _is_due(self, now_ms: int, job: PendingRequest) -> bool:
         return job.not_before_ms <= now_ms and self._is_sendable(job)
 
-    def _send(self, job: Job) -> None:
+    def _send(self, job: PendingRequest) -> None:
         self._number += 1
         if job.api is Api.COMMIT_OFFSETS:
             self.may_hold = True  # even a refused one adds the group, with V2
             if job.group is not None:
-                self._adding.sent(job.group.group_id, GROUP)
+                self._additions.sent(job.group.group_id, GROUP)
         self._emit(command(job, self._number, self._settings, self._version))
 
     # -- what comes of it --------------------------------------------------------------------
@@ -378,7 +378,7 @@ class Requests:
         match event:
             case ev.TxnLost():
                 if job.group is not None:
-                    self._adding.ended(job.group.group_id)
+                    self._additions.ended(job.group.group_id)
                 self._lost(now_ms, job, event)
             case ev.ProducerIdAnswered() if event.error_code:
                 self._refused(now_ms, job, event.error_code, event.message)
@@ -386,13 +386,13 @@ class Requests:
                 self._coordinators.served(job.key)
                 self.has_stray = False
                 self.has_stray_init = job.in_doubt and job.producer != NOBODY
-                self._heard.initialized(event.producer)
+                self._results.initialized(event.producer)
             case ev.TxnAnswered():
                 self._take(now_ms, job, event)
                 if job.group is not None:
-                    self._adding.ended(job.group.group_id)
+                    self._additions.ended(job.group.group_id)
 
-    def _take(self, now_ms: int, job: Job, event: ev.TxnAnswered) -> None:
+    def _take(self, now_ms: int, job: PendingRequest, event: ev.TxnAnswered) -> None:
         codes = said_of(job, event)
         bad = {tp: code for tp, code in codes.items() if code}
         for tp in codes:
@@ -411,15 +411,15 @@ class Requests:
             self._groups.add(job.group.group_id)
             self.may_hold = True
         if job.api is Api.COMMIT_OFFSETS and not job.is_dropped:
-            self._heard.offsets_taken(job)
+            self._results.offsets_taken(job)
         if job.api is Api.END_TRANSACTION:
             self._markers.ended(now_ms, job.node)
-            self._heard.ended(event.producer)
+            self._results.ended(event.producer)
 
     def _refused(
         self,
         now_ms: int,
-        job: Job,
+        job: PendingRequest,
         code: int,
         message: str | None,
         bad: Mapping[TopicPartition, int] | None = None,
@@ -429,7 +429,7 @@ class Requests:
             self._coordinators.served(job.key)
         error = error_of(job, code, message, bad)
         if todo not in _PASSING:
-            self._heard.refused(job, todo, error)
+            self._results.refused(job, todo, error)
             return
         if not job.is_gone and ErrorCode.UNKNOWN_TOPIC_ID in (bad or {}).values():
             job.give_up_by(now_ms + GONE_MS)
@@ -443,10 +443,10 @@ class Requests:
             )
             job.collisions += 1
             if job.group is not None:
-                self._adding.was_refused(job.group.group_id)
+                self._additions.was_refused(job.group.group_id)
         self._again(now_ms, job, f"broker {job.node} answered {error}", pause_ms)
 
-    def _lost(self, now_ms: int, job: Job, event: ev.TxnLost) -> None:
+    def _lost(self, now_ms: int, job: PendingRequest, event: ev.TxnLost) -> None:
         self._doubt(job, event.maybe_sent)
         if event.maybe_sent and job.api is not Api.INIT_PRODUCER_ID:
             self.has_stray = True
@@ -454,17 +454,19 @@ class Requests:
                 lost = {(job.group.group_id, tp): to.offset for tp, to in job.offsets.items()}
                 self._lost_offsets |= lost
         if event.fatal is not None:
-            self._heard.refused(job, Reaction.FATAL, event.fatal)
+            self._results.refused(job, Reaction.FATAL, event.fatal)
             return
         self._coordinators.forget(job.key, job.node, event.why)
         self._again(now_ms, job, f"{job.api.value}: {event.why}")
 
-    def _doubt(self, job: Job, maybe_done: bool) -> None:
+    def _doubt(self, job: PendingRequest, maybe_done: bool) -> None:
         job.in_doubt = job.in_doubt or maybe_done
         if job.in_doubt and job.api in (Api.ADD_PARTITIONS, Api.ADD_OFFSETS):
             self.may_hold = True
 
-    def _again(self, now_ms: int, job: Job, why: str, pause_ms: int | None = None) -> None:
+    def _again(
+        self, now_ms: int, job: PendingRequest, why: str, pause_ms: int | None = None
+    ) -> None:
         job.trouble = why
         if job.is_dropped:
             return
@@ -477,12 +479,12 @@ class Requests:
         job.not_before_ms = now_ms + pause_ms
         self._add(job, is_first=True)
 
-    def _give_up(self, job: Job) -> None:
+    def _give_up(self, job: PendingRequest) -> None:
         self._jobs.remove(job)
         why = job.trouble or self._coordinators.trouble(job.key)
         limit = f"{GONE_MS} ms" if job.is_gone else "delivery_timeout_ms"
         error = not_committed(job, f"not within {limit}; the last trouble: {why}")
-        self._heard.refused(job, Reaction.ABORT, error)
+        self._results.refused(job, Reaction.ABORT, error)
 
     def _no_coordinator(self, key: Key, error: Kip848Error) -> None:
         """There is none for us, and waiting does not help."""
@@ -492,8 +494,8 @@ class Requests:
                 own = key == self._own
                 todo = Reaction.FATAL if own else Reaction.ABORT
                 told = error if own else not_committed(job, str(error), error)
-                self._heard.refused(job, todo, told)
+                self._results.refused(job, todo, told)
 
 
-def _is_over(job: Job, now_ms: int) -> bool:
+def _is_over(job: PendingRequest, now_ms: int) -> bool:
     return job.limit_ms is not None and job.limit_ms <= now_ms

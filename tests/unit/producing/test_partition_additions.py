@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kip848_client.core.produce import _commands as do
-from kip848_client.core.produce._adding import ADDING_MS, GROUP, Adding
 from kip848_client.core.produce._model import TransactionVersion
+from kip848_client.core.produce._partition_additions import ADDING_MS, GROUP, PartitionAdditions
 from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from tests.unit.producing._transactions import Harness
@@ -13,8 +13,8 @@ V2 = TransactionVersion.V2
 ONE, TWO, THREE = (TopicPartition("t", number) for number in range(3))
 
 
-def adding(now_ms: int = 1_000) -> Adding:
-    made = Adding()
+def adding(now_ms: int = 1_000) -> PartitionAdditions:
+    made = PartitionAdditions()
     made.settle(now_ms)
     made.begin(V2)
     return made

@@ -1,10 +1,10 @@
 """Where transactions and batches meet: what each needs of the other, and nothing else.
 
-``Transactions`` is the ``Identity`` of a producer with a transactional id, ``Idempotence`` of one
-without.
+``Transactions`` is the ``ProducerIdentity`` of a producer with a transactional id, ``Idempotence``
+that of one without.
 
-Who composes the core keeps this order in a step: events first, then ``Identity.settle``, the
-sender, and ``Identity.settle`` again until neither asks for anything more: a sender that asks
+The core keeps this order in a step: events first, then ``ProducerIdentity.settle``, the sender, and
+``ProducerIdentity.settle`` again until neither asks for anything more: a sender that asks
 ``may_send`` may have to wait for a partition to be added, and the end of a transaction waits for
 the last batch.
 """
@@ -19,7 +19,7 @@ from kip848_client.core.produce._model import ProducerId, TransactionVersion
 from kip848_client.core.types import TopicPartition, Wait
 from kip848_client.errors import Kip848Error
 
-__all__ = ["Batches", "Identity"]
+__all__ = ["Batches", "ProducerIdentity"]
 
 
 class Batches(Protocol):
@@ -62,7 +62,7 @@ class Batches(Protocol):
         ...
 
 
-class Identity(Protocol):
+class ProducerIdentity(Protocol):
     """What batches need to know of transactions, or of the producer id without one, and have to
     tell."""
 
@@ -91,7 +91,7 @@ class Identity(Protocol):
         """A batch is on its way to this broker: the transaction is not empty."""
         ...
 
-    def came_back(self, tp: TopicPartition) -> None:
+    def batch_ended(self, tp: TopicPartition) -> None:
         """A batch is on its way no more: it has an answer, or nobody tells what became of it."""
         ...
 

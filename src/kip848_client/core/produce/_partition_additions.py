@@ -18,7 +18,7 @@ from typing import Final
 from kip848_client.core.produce._model import TransactionVersion
 from kip848_client.core.types import TopicPartition
 
-__all__ = ["ADDING_MS", "GROUP", "Adding"]
+__all__ = ["ADDING_MS", "GROUP", "PartitionAdditions"]
 
 ADDING_MS: Final = 10
 """An addition that is not answered by then has most likely come through."""
@@ -29,7 +29,7 @@ _Added = TopicPartition | str
 """A partition, or a group by its name."""
 
 
-class Adding:
+class PartitionAdditions:
     """Of one transaction after the other. ``settle`` goes before whatever is asked."""
 
     def __init__(self) -> None:

@@ -9,10 +9,10 @@ from kip848_client.core.produce._commands import Command
 from kip848_client.core.produce._waiting import Waiting
 from kip848_client.errors import Kip848Error, LocalProtocolError
 
-__all__ = ["Waiters"]
+__all__ = ["PendingCalls"]
 
 
-class Waiters:
+class PendingCalls:
     """All tickets of the application, by what they wait for."""
 
     def __init__(self, emit: Callable[[Command], None]) -> None:

@@ -23,7 +23,7 @@ from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import CommitFailed, Kip848Error
 
-__all__ = ["ORDER", "Job", "command", "error_of", "gravest", "not_committed", "said_of"]
+__all__ = ["ORDER", "PendingRequest", "command", "error_of", "gravest", "not_committed", "said_of"]
 
 ORDER: Final = (
     Api.INIT_PRODUCER_ID,
@@ -48,7 +48,7 @@ _GRAVITY: Final = (
 
 
 @dataclass(slots=True, eq=False)
-class Job:
+class PendingRequest:
     """Something to be asked until it is answered. What it is about depends on ``api``."""
 
     api: Api
@@ -88,7 +88,7 @@ class Job:
 
 
 def command(
-    job: Job, number: int, settings: ProduceSettings, version: TransactionVersion
+    job: PendingRequest, number: int, settings: ProduceSettings, version: TransactionVersion
 ) -> do.Command:
     """The request of a job, to the node that it has."""
     me, node, group = settings.transactional_id or "", job.node, job.group
@@ -115,7 +115,7 @@ def command(
 # -- what an answer says -------------------------------------------------------------------------
 
 
-def said_of(job: Job, event: TxnAnswered) -> Mapping[TopicPartition, int]:
+def said_of(job: PendingRequest, event: TxnAnswered) -> Mapping[TopicPartition, int]:
     """Codes by partition that was asked for. One that the broker left out was not served."""
     if event.error_code or event.partitions is None:
         return dict.fromkeys(job.asked, event.error_code)
@@ -131,7 +131,7 @@ def gravest(api: Api, codes: Mapping[TopicPartition, int]) -> int:
 
 
 def error_of(
-    job: Job, code: int, message: str | None, bad: Mapping[TopicPartition, int] | None
+    job: PendingRequest, code: int, message: str | None, bad: Mapping[TopicPartition, int] | None
 ) -> Kip848Error:
     """Of a refusal. Offsets that were refused are told as a commit that failed."""
     error = refusal(job.api, code, message or _about(job, bad))
@@ -143,7 +143,7 @@ def error_of(
     return not_committed(job, f"{error}{hint}", error)
 
 
-def not_committed(job: Job, why: str, cause: Kip848Error | None = None) -> CommitFailed:
+def not_committed(job: PendingRequest, why: str, cause: Kip848Error | None = None) -> CommitFailed:
     """Of offsets that are not committed."""
     group = "" if job.group is None else job.group.group_id
     return CommitFailed(
@@ -153,7 +153,7 @@ def not_committed(job: Job, why: str, cause: Kip848Error | None = None) -> Commi
     )
 
 
-def _about(job: Job, bad: Mapping[TopicPartition, int] | None) -> str | None:
+def _about(job: PendingRequest, bad: Mapping[TopicPartition, int] | None) -> str | None:
     where = listed(bad) if bad else ""
     group = f"group {job.group.group_id!r}" if job.group is not None else ""
     return ", ".join(each for each in (group, where) if each) or None
