@@ -446,7 +446,7 @@ class Consumer(GroupCalls[K, V]):
             *partitions: Take records of these only. Default: all that are assigned.
             timeout_ms: How long to wait if no record is buffered, in milliseconds. 0 does not wait.
             max_records: At most this many records in all. Default: the setting
-                ``max_poll_records``.
+                ``max_poll_records``, without a limit unless it is set.
 
         Returns:
             A coroutine; awaited, it gives lists of records by partition. It is empty when the time
@@ -485,7 +485,7 @@ class Consumer(GroupCalls[K, V]):
             *partitions: Take records of these only. Default: all that are assigned.
             timeout_ms: How long to wait if no record is buffered, in milliseconds. 0 does not wait.
             max_records: At most this many records in all. Default: the setting
-                ``max_poll_records``.
+                ``max_poll_records``, without a limit unless it is set.
 
         Returns:
             A coroutine; awaited, it gives a ``RecordBatchView`` by partition, which has columns, an

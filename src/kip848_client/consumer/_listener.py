@@ -28,16 +28,15 @@ __all__ = ["RebalanceListener", "call_listener", "checked_listener", "listener_m
 class RebalanceListener(Protocol):
     """Gets the partitions that come and go; methods may be coroutines.
 
-    Pass it to ``Consumer.subscribe``.
-
-    The optional method ``on_partitions_lost(lost)`` is called instead of ``on_partitions_revoked``
-    for partitions that another member may own already. Without it, ``on_partitions_revoked`` is
-    called for these too, as in Java.
+    Pass it to ``Consumer.subscribe``. The optional method ``on_partitions_lost(lost)`` is called
+    instead of ``on_partitions_revoked`` for partitions that another member may own already. Without
+    it, ``on_partitions_revoked`` is called for these too, as in Java.
 
     Calls are made one at a time, while heartbeats go on. A method may use the consumer (commit,
-    seek, pause, position), but not ``stop`` it. If it raises or takes longer than
-    ``callback_timeout_ms``, the next call for records raises ``CallbackError``, and the same
-    partitions are passed again.
+    seek, pause, position), but not ``stop`` it. A method that raises, or takes longer than
+    ``rebalance_callback_timeout_ms`` (default: ``max_poll_interval_ms``), has failed: the next call
+    for records raises ``CallbackError``, and after that the method is called again for the same
+    partitions. If ``on_partitions_lost`` fails, it is only reported: the partitions are gone.
     """
 
     def on_partitions_revoked(self, revoked: set[TopicPartition], /) -> Awaitable[None] | None:

@@ -318,7 +318,7 @@ class Producer(Generic[K, V]):
             ``delivery_timeout_ms``, and ``TransactionAborted`` when its transaction was aborted.
 
         Raises:
-            RecordTooLarge: The record is larger than ``max_request_size``.
+            RecordTooLarge: The record is larger than ``max_request_size`` or ``buffer_memory``.
             DeliveryTimedOut: There was no room within ``max_block_ms``.
             RequestTimedOut: The topic's metadata was not there within ``max_block_ms``.
             BrokerError: The brokers refuse the topic.
