@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME:PROTOCOL:PORT",
-        help="one more listener: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; port 0 picks one",
+        help="a further listener: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; port 0 picks one",
     )
     group.add_argument(
         "--user",
@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="'User:alice READ TOPIC orders [PREFIXED [DENY]]'",
-        help="an access control list entry; with one, what is not allowed is refused",
+        help="an access control list entry; with any, requests need permission",
     )
     group.add_argument(
         "--super-user",

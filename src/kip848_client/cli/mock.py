@@ -27,78 +27,79 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--brokers",
         type=int,
         default=1,
-        help="how many brokers, each at a port of its own: the given one and those after it, or "
-        "free ones (%(default)s)",
+        help="number of brokers, each on its own port: --port and the ports after it, or free ones "
+        "(%(default)s)",
     )
     parser.add_argument(
-        "--profile", default=None, help="the Kafka release line to be: 4.0 .. 4.4 (the newest)"
+        "--profile", default=None, help="Kafka release line to emulate: 4.0 to 4.4 (the newest)"
     )
     parser.add_argument(
         "--topic",
         action="append",
         default=[],
         metavar="NAME:PARTITIONS",
-        help="a topic to begin with; may be given more than once",
+        help="topic to create at the start; repeatable",
     )
     parser.add_argument(
         "--config",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a broker setting by Kafka's name, e.g. group.consumer.assignment.interval.ms=0; "
-        "may be given more than once",
+        help="broker setting by Kafka's name, e.g. group.consumer.assignment.interval.ms=0; "
+        "repeatable",
     )
     parser.add_argument(
         "--data-dir",
         default=None,
         metavar="FOLDER",
-        help="keep topics, settings, records and groups in this folder: they survive the process",
+        help="keep topics, settings, records and groups in this folder, across restarts",
     )
     parser.add_argument(
         "--fsync",
         choices=("always", "second", "never"),
         default="always",
-        help="with --data-dir, when data are on the disk: before every answer, once a second, or "
-        "when the operating system likes; a killed process loses nothing either way (%(default)s)",
+        help="with --data-dir, when to sync the disk: before every response, once a second, or "
+        "never (left to the operating system); a killed process loses nothing (%(default)s)",
     )
     _configure_tests(parser)
     _mock_security.configure(parser)
 
 
 def _configure_tests(parser: argparse.ArgumentParser) -> None:
-    """What no Kafka has on its command line: it is for those who test with it."""
+    """Declare the arguments for tests, which Kafka does not have."""
     parser.add_argument(
         "--faults",
         default=None,
         metavar="FILE",
-        help="what is to go wrong, in JSON (docs/reference/faults.md)",
+        help="faults to inject, as JSON (docs/reference/faults.md)",
     )
     parser.add_argument(
         "--metrics-port",
         type=int,
         default=None,
         metavar="PORT",
-        help="show what the group coordinators measure at http://HOST:PORT/metrics, for "
+        help="serve the metrics of the group coordinators at http://HOST:PORT/metrics, for "
         "Prometheus; 0 picks a free port",
     )
     parser.add_argument(
         "--no-draft-protocols",
         dest="draft_protocols",
         action="store_false",
-        help="without what no Kafka offers: assignments that members compute, and Connect groups",
+        help="disable the protocols that no Kafka release has: assignments computed by "
+        "members, and Connect groups",
     )
 
     parser.add_argument(
         "--events",
         default=None,
         metavar="FILE",
-        help="write what the group coordinators see at the end of this file, as lines of JSON "
+        help="append the events of the group coordinators to this file, as lines of JSON "
         "(docs/reference/history.md), for kip848 report",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until SIGINT or SIGTERM. Raises ``ConfigError`` for arguments that make no sense."""
+    """Serve until SIGINT or SIGTERM. Raises ``ConfigError`` for invalid arguments."""
     try:
         from mock_coordinator.command import serve
         from mock_coordinator.security import SecurityOptions
