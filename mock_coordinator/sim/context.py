@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import cached_property
 from typing import TypeVar
 
-from mock_coordinator.core.profile import Profile
 from mock_coordinator.sim.checkers import Checkers
 from mock_coordinator.sim.swarm import GroupParameters, Options
-from mock_coordinator.sim.world_context import Record, Sink, WorldContext
+from mock_coordinator.sim.world_context import WorldContext
 
 __all__ = ["BROKER", "GroupContext", "SimContext", "server_name"]
 
@@ -25,19 +24,11 @@ def server_name(node_id: int) -> str:
 class GroupContext(WorldContext[GroupParameters_co]):
     """What all worlds have, and the checkers of groups."""
 
-    def __init__(
-        self,
-        options: GroupParameters_co,
-        probes: Mapping[str, str],
-        sink: Sink | None = None,
-        *,
-        profile: Profile | None = None,
-        record: Record | None = None,
-    ) -> None:
-        super().__init__(options, probes, sink, profile=profile, record=record)
-        self.checkers = Checkers(
-            self.probes, self.profile.first_group_epoch, extra_heartbeats=options.extra_heartbeats
-        )
+    @cached_property
+    def checkers(self) -> Checkers:
+        """Those who watch groups."""
+        extra = self.options.extra_heartbeats
+        return Checkers(self.probes, self.profile.first_group_epoch, extra_heartbeats=extra)
 
 
 SimContext = GroupContext[Options]
