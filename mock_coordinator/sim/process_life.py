@@ -67,7 +67,7 @@ class ProcessLife:
         """For subclasses: it is about to stand still."""
 
     def on_wake(self, waiting: int) -> None:
-        """For subclasses: it is about to go on, and so many things wait."""
+        """For subclasses: it is about to go on. ``waiting``: how many actions wait."""
 
 
 class Mortal(Protocol):

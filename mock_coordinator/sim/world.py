@@ -98,7 +98,7 @@ class World(ABC, Generic[AnyParameters, AnyOutcome]):
 
     @abstractmethod
     def _heal(self) -> None:
-        """Mend what the network's healing does not."""
+        """Repair what the healing of the network does not."""
 
     @abstractmethod
     def pending(self) -> Iterable[str]:
