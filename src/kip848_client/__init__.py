@@ -1,7 +1,7 @@
-"""kip848_client: a native async client for Kafka's consumer groups of KIP-848.
+"""kip848_client: a native async client for Kafka's KIP-848 consumer groups.
 
-The names below are the public ones. Those that need aiokafka or pydantic are imported when they
-are first used, so that importing the package stays fast.
+The names below are public. Names that need aiokafka or pydantic are imported at first use, so that
+importing the package is fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``python -m kip848_client``: the same as ``kip848``."""
+"""``python -m kip848_client`` is the same as the command ``kip848``."""
 
 from __future__ import annotations
 

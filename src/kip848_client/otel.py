@@ -9,11 +9,11 @@
     instrument(metrics)  # with the meter provider that the application has set
     consumer = Consumer("orders", bootstrap_servers="...", group_id="billing", metrics=metrics)
 
-Instruments are called as OpenTelemetry's Java agent calls Kafka's: ``kafka.consumer.`` or
-``kafka.producer.`` and Kafka's name in snake case (``kafka.consumer.rebalance_latency_max``). What
-there is of the whole client and of each topic, partition or broker, too, has two instruments
-(``kafka.producer.record_send_total``, ``kafka.producer.topic.record_send_total``). All
-of them are observed: nothing is computed until the application's reader asks.
+Instruments have the names that OpenTelemetry's Java agent gives Kafka's: ``kafka.consumer.`` or
+``kafka.producer.`` and Kafka's name in snake case (``kafka.consumer.rebalance_latency_max``). A
+metric that exists both for the whole client and for each topic, partition or broker has two
+instruments (``kafka.producer.record_send_total``, ``kafka.producer.topic.record_send_total``). All
+of them are observable: values are computed only when the application's reader collects them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ATTRIBUTES: Final = {
     "topic": "messaging.destination.name",
     "partition": "messaging.destination.partition.id",
 }
-"""Tags that the semantic conventions for messaging have a name for."""
+"""Tags that have a name in the semantic conventions for messaging."""
 _UNITS: Final = {"ms": "ms", "ns": "ns", "seconds": "s", "bytes": "By"}
 
 
@@ -113,7 +113,7 @@ def _attributes(sample: Sample) -> dict[str, str]:
 
 
 def _checked(metrics: object) -> Metrics:
-    """``metrics``, if that is what it is: else each reading would fail."""
+    """Check the type of ``metrics``: otherwise each collection would fail."""
     if not isinstance(metrics, Metrics):
         raise ConfigError(f"metrics must be a kip848_client.Metrics, not {shown(metrics)}")
     return metrics

@@ -12,11 +12,11 @@
     consumer = Consumer("orders", bootstrap_servers="...", group_id="billing", metrics=metrics)
     producer = Producer(bootstrap_servers="...", metrics=metrics)
 
-Names are Kafka's in Prometheus' manner: ``kip848_consumer_``, ``kip848_producer_`` or
+Names are Kafka's in the style of Prometheus: ``kip848_consumer_``, ``kip848_producer_`` or
 ``kip848_connect_`` (workers) and the name in snake case, in base units. Times become histograms
-(``kip848_consumer_rebalance_latency_seconds``), other sizes summaries, totals counters; rates,
-averages and maxima are for the server to compute. Nothing is computed until somebody scrapes. What
-there is of the whole client and of each topic, partition or broker, too, has two names
+(``kip848_consumer_rebalance_latency_seconds``), other sizes summaries, totals counters; rates, the
+server computes rates, averages and maxima. Values are computed only during a scrape. A metric that
+exists both for the whole client and for each topic, partition or broker has two names
 (``kip848_producer_record_send_total``, ``kip848_producer_topic_record_send_total``).
 """
 
@@ -47,7 +47,7 @@ __all__ = ["Collector", "kind_of", "prometheus_name", "register"]
 
 _PREFIX: Final = "kip848_"
 _SECONDS: Final = {"ms": 1_000, "ns": 1_000_000_000}
-"""How many of a unit are a second."""
+"""How many of a unit make a second."""
 _BASE: Final = {"ms": "seconds", "ns": "seconds"}
 _COMMON: Final = {
     "consumer": ("client_id", "group_id"),
@@ -58,7 +58,7 @@ _COMMON: Final = {
 
 
 def register(metrics: Metrics, registry: CollectorRegistry | None = None) -> Collector:
-    """Have metrics scraped with everything else of a registry.
+    """Register metrics for scraping with a registry.
 
     Args:
         metrics: What the clients have as their setting ``metrics``.
@@ -118,7 +118,7 @@ def kind_of(row: Row) -> str:
 
 
 class Collector:
-    """A collector in the sense of prometheus_client, for a registry of your own.
+    """A collector of prometheus_client, for your own registry.
 
     Args:
         metrics: What the clients have as their setting ``metrics``.
@@ -132,10 +132,10 @@ class Collector:
         self._core = _library()
 
     def describe(self) -> Iterator[Metric]:
-        """List the metrics that there may be. Raises nothing.
+        """List all possible metrics. Raises nothing.
 
         Returns:
-            The metrics by name, without values: clients may come later.
+            The metrics by name, without values, because clients may be added later.
         """
         return (self._family(row) for row in TABLE)
 
@@ -186,7 +186,9 @@ def _values(client: ClientMetrics, row: Row, labels: Labels) -> list[str]:
 
 
 def _checked(metrics: object) -> Metrics:
-    """``metrics``, if that is what it is: else each scrape would fail, with what others show."""
+    """Check the type of ``metrics``: otherwise each scrape would fail, including other
+    collectors.
+    """
     if not isinstance(metrics, Metrics):
         raise ConfigError(f"metrics must be a kip848_client.Metrics, not {shown(metrics)}")
     return metrics

@@ -1,7 +1,7 @@
-"""Keys and values by the schemas of a registry (``pip install '.[schema-registry]'``).
+"""Keys and values with schemas of a registry (``pip install '.[schema-registry]'``).
 
-confluent-kafka's asynchronous serializers and deserializers do the work, here they are made what a
-``Producer`` and a ``Consumer`` take::
+Wraps confluent-kafka's asynchronous serializers and deserializers for a ``Producer`` and a
+``Consumer``::
 
     from confluent_kafka.schema_registry import AsyncSchemaRegistryClient
     from confluent_kafka.schema_registry.avro import AsyncAvroDeserializer
@@ -13,8 +13,8 @@ confluent-kafka's asynchronous serializers and deserializers do the work, here t
         async with Consumer("orders", value_deserializer=orders, ...) as consumer:
             ...
 
-Schemas stay in the client of the registry: a schema that was asked for once costs no request.
-docs/how-to/deserialize.md says what becomes of records whose schema cannot be had.
+The client of the registry caches schemas, so each schema is requested once.
+docs/how-to/deserialize.md describes what happens to records without an available schema.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ __all__ = ["SchemaDeserializer", "SchemaSerializer"]
 T = TypeVar("T")
 
 _Kind = Callable[..., Any]
-"""A class of confluent-kafka's; calling it gives what is awaited for an object of it."""
+"""A class of confluent-kafka; calling it returns an awaitable for an instance."""
 
 _SERDE: Final = "confluent_kafka.schema_registry.serde"
 _TIMEOUT_MS: Final = 60_000
 _PASSING: Final = frozenset((408, 429, 500, 502, 503, 504))
-"""HTTP's codes for what may go well later."""
+"""HTTP status codes after which a retry may succeed."""
 _LOGIN: Final = re.compile(r"//[^/\s]*@")
 """A user and a password in an address."""
 _PARSES: Final = "_get_parsed_schema"
-"""The function of theirs that makes something of a schema's text."""
+"""confluent-kafka's function that parses a schema."""
 
 
 class SchemaDeserializer(ContextDeserializer[T], Generic[T]):
@@ -59,8 +59,8 @@ class SchemaDeserializer(ContextDeserializer[T], Generic[T]):
 
     confluent-kafka's deserializer is created with the first record; it gets topic, field and
     headers. ``SchemaDeserializer[Order | None]`` names the type of the result for type checkers,
-    which is not checked; ``None`` is for null. One object may serve several consumers of an event
-    loop.
+    which is not checked; ``None`` is for null. Several consumers of one event loop can share an
+    object.
 
     Args:
         kind: ``AsyncAvroDeserializer``, ``AsyncJSONDeserializer`` or ``AsyncProtobufDeserializer``
@@ -93,8 +93,8 @@ class SchemaDeserializer(ContextDeserializer[T], Generic[T]):
             What confluent-kafka's deserializer makes.
 
         Raises:
-            SchemaUnavailable: The registry gave no usable schema in time; ``retriable`` says
-                whether asking again may help.
+            SchemaUnavailable: The registry gave no usable schema in time; ``retriable`` is true
+                if a retry may succeed.
             Exception: Whatever confluent-kafka's deserializer raises for these bytes.
         """
         made: T = await self._asking.made(data, context)
@@ -138,8 +138,8 @@ class SchemaSerializer(ContextSerializer[T], Generic[T]):
             The bytes; ``None`` for a null key or value.
 
         Raises:
-            SchemaUnavailable: The registry gave no usable schema in time; ``retriable`` says
-                whether asking again may help.
+            SchemaUnavailable: The registry gave no usable schema in time; ``retriable`` is true
+                if a retry may succeed.
             Exception: Whatever confluent-kafka's serializer raises for this data.
         """
         made: bytes | None = await self._asking.made(data, context)
@@ -147,7 +147,9 @@ class SchemaSerializer(ContextSerializer[T], Generic[T]):
 
 
 class _Asking:
-    """Calls one of theirs, for as long as it may take, and says whose fault it is if it fails."""
+    """Calls confluent-kafka's object with a timeout, and attributes failures to the registry or the
+    data.
+    """
 
     def __init__(
         self, kind: _Kind, args: tuple[Any, ...], named: dict[str, Any], timeout_ms: int
@@ -155,7 +157,7 @@ class _Asking:
         self._words = _library("confluent_kafka.serialization")
         self._make: Callable[[], Any] = partial(kind, *args, **named)
         self._theirs: Any = None
-        """Made with the first record: that may take the registry."""
+        """Created with the first record, because that may need the registry."""
         self._timeout_ms = timeout_ms
         client = _library("confluent_kafka.schema_registry").AsyncSchemaRegistryClient
         given = (*args, *named.values())
@@ -174,7 +176,7 @@ class _Asking:
                 return await self._theirs(data, told)
         except Exception as err:
             if isinstance(err, TimeoutError) and scope.expired():
-                why = f"has told no schema within {self._timeout_ms} ms (timeout_ms)"
+                why = f"returned no schema within {self._timeout_ms} ms (timeout_ms)"
                 raise self._failure(why, context, retriable=True) from err
             failure = await self._of_registry(err, context)
             if failure is None:
@@ -184,7 +186,7 @@ class _Asking:
     async def _of_registry(
         self, error: Exception, context: SerializationContext
     ) -> SchemaUnavailable | None:
-        """``None`` where it is no trouble with the registry."""
+        """``None`` if the registry is not the cause."""
         passed = set(_passed_through(error))
         if any(module == self._module for module, _ in passed):
             status = getattr(error, "http_status_code", None)
@@ -195,7 +197,7 @@ class _Asking:
             said = str(error) or "no answer"
             return self._failure(f"said: {type(error).__name__}: {said}", context, retriable)
         if any(function == _PARSES for _, function in passed):
-            # what is no schema is in the cache now: without this it would stay there
+            # an invalid schema is in the cache now: without this it would stay there
             if self._client is not None:
                 await self._client.clear_caches()
             why = f"gave a schema that cannot be read: {type(error).__name__}: {error}"
@@ -205,7 +207,7 @@ class _Asking:
     def _failure(
         self, why: str, context: SerializationContext, retriable: bool
     ) -> SchemaUnavailable:
-        way_out = "asking again may help" if retriable else "mend it there, then ask again"
+        way_out = "a retry may succeed" if retriable else "fix it in the registry, then retry"
         return SchemaUnavailable(
             f"no schema for a {context.field} of {context.topic}: the schema registry "
             f"{self._where} {_LOGIN.sub('//', why)} ({way_out})",
@@ -220,7 +222,7 @@ def _passed_through(error: Exception) -> Iterator[tuple[str, str]]:
 
 
 def _named(client: Any) -> str:
-    """Where a registry is, without the password that may be in its address."""
+    """The registry's address, without a password."""
     config: Any = {} if client is None else client.config()
     found = [urlsplit(each.strip()) for each in str(config.get("url", "")).split(",")]
     return ", ".join(f"{each.scheme}://{each.netloc.rpartition('@')[2]}" for each in found)
@@ -229,11 +231,13 @@ def _named(client: Any) -> str:
 def _check(kind: object, base: type, example: str, timeout_ms: object) -> None:
     if not (isinstance(kind, type) and issubclass(kind, base)):
         raise ConfigError(
-            f"kind is a class of confluent-kafka's asynchronous ones, such as {example}, and its "
-            f"arguments follow; not {shown(kind)}"
+            f"kind must be an asynchronous class of confluent-kafka, such as {example}, followed "
+            f"by its arguments; not {shown(kind)}"
         )
     if isinstance(timeout_ms, bool) or not isinstance(timeout_ms, int) or timeout_ms <= 0:
-        raise ConfigError(f"timeout_ms is a number of milliseconds, not {shown(timeout_ms)}")
+        raise ConfigError(
+            f"timeout_ms must be a positive number of milliseconds, not {shown(timeout_ms)}"
+        )
 
 
 def _library(name: str) -> Any:
@@ -241,6 +245,6 @@ def _library(name: str) -> Any:
         return import_module(name)
     except ImportError as err:
         raise ConfigError(
-            f"what schema registries need is not installed ({err}): "
+            f"the dependencies for schema registries are not installed ({err}): "
             f"{installation('schema-registry')}"
         ) from err

@@ -1,7 +1,7 @@
-"""Serializers and deserializers that are told whose bytes they make or get.
+"""Serializers and deserializers that get the topic and the headers of a record.
 
-A ``Consumer`` and a ``Producer`` take functions of one argument. Whoever needs the topic, or the
-headers, inherits one of the classes here; its method is awaited::
+A ``Consumer`` and a ``Producer`` take functions of one argument. To get the topic or the headers,
+inherit from one of the classes here; its method is awaited::
 
     class ByTopic(ContextDeserializer[str]):
         async def deserialize(self, data: bytes | None, context: SerializationContext) -> str:
@@ -35,7 +35,9 @@ class SerializationContext(NamedTuple):
     topic: str
     field: Literal["key", "value"]
     headers: list[tuple[str, bytes | None]]
-    """Of the record, in a list of its own. What a serializer appends is sent with the record."""
+    """A copy of the record's headers. Headers that a serializer appends are sent with the
+    record.
+    """
 
 
 class ContextDeserializer(ABC, Generic[Made_co]):
@@ -62,7 +64,7 @@ class ContextDeserializer(ABC, Generic[Made_co]):
         """
 
     async def __call__(self, _data: bytes | None, /) -> Made_co:
-        """What makes it a deserializer for type checkers. ``Consumer`` calls ``deserialize``."""
+        """Makes it a deserializer for type checkers. ``Consumer`` calls ``deserialize``."""
         raise _told_nothing(self, "deserialize")
 
 
@@ -90,13 +92,13 @@ class ContextSerializer(ABC, Generic[Given_contra]):
         """
 
     def __call__(self, _data: Any, /) -> Any:
-        """What makes it a serializer for type checkers. ``Producer`` calls ``serialize``."""
+        """Makes it a serializer for type checkers. ``Producer`` calls ``serialize``."""
         raise _told_nothing(self, "serialize")
 
 
 def _told_nothing(whose: object, method: str) -> LocalProtocolError:
     name = type(whose).__name__
     return LocalProtocolError(
-        f"{name} has to be told the topic: kip848_client.Consumer and Producer do that, whoever "
-        f"else has one awaits {name}.{method}(data, SerializationContext(...))"
+        f"{name} needs the topic, which only kip848_client.Consumer and Producer pass; elsewhere, "
+        f"await {name}.{method}(data, SerializationContext(...))"
     )

@@ -33,7 +33,7 @@ def test_only_their_asynchronous_serializers() -> None:
 
 @pytest.mark.parametrize("timeout_ms", [0, -1, True, 0.5, None])
 def test_a_time_is_a_number_of_milliseconds(timeout_ms: Any) -> None:
-    with pytest.raises(ConfigError, match="timeout_ms is a number of milliseconds"):
+    with pytest.raises(ConfigError, match="timeout_ms must be a positive number of milliseconds"):
         SchemaDeserializer(AsyncAvroDeserializer, timeout_ms=timeout_ms)
 
 
@@ -57,7 +57,7 @@ def test_arguments_that_are_wrong_are_told_with_the_first_record() -> None:
 
 
 def test_whoever_does_not_tell_the_topic_hears_of_it() -> None:
-    with pytest.raises(LocalProtocolError, match="SchemaDeserializer has to be told the topic"):
+    with pytest.raises(LocalProtocolError, match="SchemaDeserializer needs the topic"):
         asyncio.run(SchemaDeserializer[Any](AsyncAvroDeserializer)(b""))
-    with pytest.raises(LocalProtocolError, match="SchemaSerializer has to be told the topic"):
+    with pytest.raises(LocalProtocolError, match="SchemaSerializer needs the topic"):
         SchemaSerializer[Any](AsyncAvroSerializer)({})

@@ -1,4 +1,4 @@
-"""Pauses between attempts that fail again and again (KIP-580), for the pure cores."""
+"""Exponential backoff between failing attempts (KIP-580), for the pure cores."""
 
 from __future__ import annotations
 
@@ -8,20 +8,29 @@ from typing import Final
 __all__ = ["Backoff", "Jitter", "backoff_ms"]
 
 Jitter = Callable[[int], int]
-"""Gets a pause in ms and gives it back varied by up to 20 %; ``lambda ms: ms`` varies nothing."""
+"""Takes a pause in ms and returns it varied by up to 20 %; ``lambda ms: ms`` is no variation."""
 
 _MAX_DOUBLINGS: Final = 20
 
 
 def backoff_ms(failures: int, base_ms: int, cap_ms: int, jitter: Jitter) -> int:
-    """Pause after the ``failures``-th failure in a row (from 0): doubling, capped, varied by up to
-    20 %. A ``jitter`` that goes further is brought back (KAFKA-19813)."""
+    """Compute the pause after a failure: doubling, capped, varied by up to 20 % (KIP-580).
+
+    Args:
+        failures: Consecutive failures before this one, from 0.
+        base_ms: The first pause.
+        cap_ms: The longest pause before variation.
+        jitter: Varies the pause; a larger deviation than 20 % is limited (KAFKA-19813).
+
+    Returns:
+        The pause in ms, at least 1.
+    """
     pause = min(cap_ms, base_ms << min(failures, _MAX_DOUBLINGS))
     return max(1, min(max(jitter(pause), pause * 4 // 5), pause * 6 // 5))
 
 
 class Backoff:
-    """The pauses between failures in a row, each longer than the one before."""
+    """Increasing pauses between consecutive failures."""
 
     def __init__(self, base_ms: int, cap_ms: int, jitter: Jitter) -> None:
         self._base_ms = base_ms
@@ -30,11 +39,11 @@ class Backoff:
         self._failures = 0
 
     def next_ms(self) -> int:
-        """The pause after one more failure."""
+        """Return the pause in ms after one more failure."""
         pause_ms = backoff_ms(self._failures, self._base_ms, self._cap_ms, self._jitter)
         self._failures += 1
         return pause_ms
 
     def reset(self) -> None:
-        """An attempt succeeded."""
+        """Start again with the shortest pause, after a success."""
         self._failures = 0

@@ -1,4 +1,4 @@
-"""``bootstrap_servers`` as addresses: one reader for the setting and for the connections."""
+"""Parses ``bootstrap_servers`` into addresses, for the setting and for the connections."""
 
 from __future__ import annotations
 
@@ -14,10 +14,16 @@ _FORM: Final = "host[:port], with an IPv6 address in brackets"
 
 
 def bootstrap_addresses(servers: object) -> tuple[tuple[str, int], ...]:
-    """(host, port) of each server, in order and once.
+    """Parse ``bootstrap_servers``.
 
-    ``servers`` is one text with commas or a sequence of texts. Raises ``ValueError`` that says
-    which of them cannot be an address.
+    Args:
+        servers: One string, with commas between servers, or a sequence of strings.
+
+    Returns:
+        Host and port of each server, in order and without duplicates.
+
+    Raises:
+        ValueError: A server is not a valid address; the message names it.
     """
     binary = isinstance(servers, bytes | bytearray | memoryview)
     texts: object = servers.split(",") if isinstance(servers, str) else servers
@@ -26,9 +32,9 @@ def bootstrap_addresses(servers: object) -> tuple[tuple[str, int], ...]:
     for text in texts:
         if not isinstance(text, str):
             raise _not_text(text)
-    # As in Kafka, what is empty between two commas is nothing.
+    # As in Kafka, empty entries are ignored.
     given = [text.strip() for text in texts if text.strip()]
-    if any("@" in text for text in given):  # a password may have commas, and must not be repeated
+    if any("@" in text for text in given):  # a password may have commas, and must not be shown
         raise ValueError(
             f"expected {_FORM}, without a user or a password. For a login, set security_protocol, "
             "sasl_mechanism, sasl_plain_username and sasl_plain_password"

@@ -1,4 +1,4 @@
-"""The mapping that has nothing and never gets anything."""
+"""An immutable empty mapping."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ __all__ = ["EMPTY"]
 
 
 class _Empty(Mapping[Any, Any]):
-    """As a mapping proxy of an empty dict, but it can be copied, pickled, and be the default of a
-    dataclass."""
+    """Like a mapping proxy of an empty dict, but it can be copied, pickled, and be the default of a
+    dataclass field.
+    """
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Whether this process may use the compiled extensions, where they were built."""
+"""Whether this process may use the compiled extensions, if they were built."""
 
 from __future__ import annotations
 
@@ -8,4 +8,6 @@ from typing import Final
 __all__ = ["ALLOWED"]
 
 ALLOWED: Final = not os.environ.get("KIP848_NO_EXTENSIONS")
-"""``KIP848_NO_EXTENSIONS=1`` forgoes them. What they compute is the same, only faster."""
+"""``KIP848_NO_EXTENSIONS=1`` disables them. They only make the client faster; results are the
+same.
+"""

@@ -1,4 +1,4 @@
-"""How to install the extra dependencies of a part of the package.
+"""Installation commands for optional dependencies.
 
 The package is not published yet, so it is installed from a clone of the repository. After a
 release, the command changes here and in the documentation; ``tests/pages/test_every_command.py``
@@ -11,5 +11,7 @@ __all__ = ["installation"]
 
 
 def installation(extra: str) -> str:
-    """The command that installs an extra: ``pip install '.[report]'``, and where to type it."""
+    """Return the command that installs an extra, such as ``pip install '.[report]'``, and where to
+    run it.
+    """
     return f"pip install '.[{extra}]' in a clone of kip848-client"

@@ -1,5 +1,4 @@
-"""Names of a package that are imported when they are first used, so that importing the package
-stays fast."""
+"""Imports names of a package at first use, so that importing the package is fast."""
 
 from __future__ import annotations
 
@@ -12,7 +11,15 @@ __all__ = ["lazy_names"]
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a package: each name, and the module that has it."""
+    """Return a ``__getattr__`` for a package.
+
+    Args:
+        package: The name of the package.
+        homes: The module of each name.
+
+    Returns:
+        The function, which raises ``AttributeError`` for other names.
+    """
 
     def get(name: str) -> Any:
         home = homes.get(name)

@@ -1,4 +1,4 @@
-"""Partitions in messages."""
+"""Names of partitions for messages."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ _NAMES_MAX: Final = 5
 
 
 def shown(tp: TopicPartition) -> str:
-    """One of them."""
+    """Return a partition as ``topic-partition``."""
     return f"{tp[0]}-{tp[1]}"
 
 
 def listed(partitions: Collection[TopicPartition]) -> str:
-    """Some of them: a consumer can have thousands."""
+    """Return at most five partitions and the number of the others: a consumer can have
+    thousands.
+    """
     names = ", ".join(map(shown, nsmallest(_NAMES_MAX, partitions)))
     more = len(partitions) - _NAMES_MAX
     return f"{names} and {more} more" if more > 0 else names

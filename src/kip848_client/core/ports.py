@@ -1,7 +1,7 @@
-"""What the drivers need from the world outside: a transport, names of topics, records.
+"""Interfaces that drivers need from outside: a clock, a transport, topics, connection observers.
 
-These are Protocols so that a test can stand in for each of them. ``kip848_client.runtime.net`` has
-the real ones. Every method is called from the event loop's own thread.
+They are Protocols so that tests can replace each of them. ``kip848_client.runtime.net`` has the
+real ones. Every method is called from the event loop's own thread.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ __all__ = [
 
 
 class NotSent(TransportError):
-    """The request never left this process: no connection could be opened."""
+    """The request was not sent: no connection could be opened."""
 
 
 class ConnectionBroken(TransportError):
-    """The request was sent and the connection broke: the broker may have acted on it."""
+    """The request was sent and the connection broke: the broker may have processed it."""
 
 
 class Clock(Protocol):
-    """One monotonic clock for everything in a client."""
+    """The monotonic clock of a client."""
 
     def now_ms(self) -> int:
-        """Milliseconds since some fixed moment."""
+        """Milliseconds since a fixed moment."""
         ...
 
     def left_s(self, then_ms: int) -> float:
-        """Seconds until it is so late, to less than a millisecond; not below 0."""
+        """Seconds until ``then_ms``, more precise than a millisecond; never negative."""
         ...
 
 
@@ -50,14 +50,15 @@ class Transport(Protocol):
 
     The methods that send raise ``NotSent``, ``ConnectionBroken``, ``RequestTimedOut``,
     ``UnsupportedVersion`` (no common version), ``RemoteProtocolError`` (unreadable answer) and
-    ``BrokerError`` (authentication refused). Error codes *inside* an answer are the caller's.
+    ``BrokerError`` (authentication refused). The caller handles error codes *inside* an answer.
     """
 
     async def any_broker(
         self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int | None = None
     ) -> Any:
-        """Ask any broker that answers, trying each known one: the next one after a second, too. So
-        several may be asked the same."""
+        """Send a request to any broker, trying all known ones. After a second without an answer the
+        next broker gets it as well, so several may process it.
+        """
         ...
 
     async def broker(
@@ -68,96 +69,103 @@ class Transport(Protocol):
         versions: VersionLimits = ANY_VERSION,
         timeout_ms: int | None = None,
     ) -> Any:
-        """Ask one broker, e.g. a partition's leader."""
+        """Send a request to one broker, for instance a partition's leader."""
         ...
 
     async def fetch(
         self, node_id: int, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int
     ) -> Any:
-        """Ask one broker on a connection that is used for fetches only: what follows a request
-        that waits at the broker waits as long as it does."""
+        """Send a request to one broker on a connection only for fetches, because a request behind a
+        waiting Fetch has to wait as long.
+        """
         ...
 
     async def coordinator(
         self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int | None = None
     ) -> Any:
-        """Ask the group's coordinator; raises ``CoordinatorUnavailable`` when it is not known."""
+        """Send a request to the group's coordinator; raises ``CoordinatorUnavailable`` if it is
+        unknown.
+        """
         ...
 
     async def find_coordinator(self) -> None:
-        """Look the group's coordinator up unless it is known; simultaneous calls share one lookup.
+        """Look up the group's coordinator unless it is known; simultaneous calls share one lookup.
 
-        Raises what the methods that send raise, and ``BrokerError`` for FindCoordinator's own.
+        Raises the exceptions of the sending methods, and ``BrokerError`` for errors of
+        FindCoordinator.
         """
         ...
 
     def forget_coordinator(self) -> None:
-        """The next ``find_coordinator`` must ask again."""
+        """Make the next ``find_coordinator`` look it up again."""
         ...
 
     def learn_brokers(self, brokers: Iterable[tuple[int, str, int]]) -> None:
-        """Take the newest list of the cluster's brokers: (node id, host, port)."""
+        """Replace the list of the cluster's brokers: (node id, host, port)."""
         ...
 
     def add_brokers(self, brokers: Iterable[tuple[int, str, int]]) -> None:
-        """Take addresses that a broker told beside (KIP-951): they may be newer than metadata."""
+        """Add addresses from a broker's answer (KIP-951), which may be newer than metadata."""
         ...
 
     async def begin_anew(self) -> None:
-        """Forget every broker and close every connection (KIP-1102): the next request goes to the
-        bootstrap servers, whose names are resolved anew."""
+        """Forget all brokers and close all connections (KIP-1102): the next request goes to the
+        bootstrap servers, whose names are resolved again.
+        """
         ...
 
 
 class WaitingTransport(Transport, Protocol):
-    """One for members of classic groups."""
+    """A transport for members of classic groups."""
 
     async def coordinator_that_waits(
         self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int
     ) -> Any:
-        """As ``coordinator``, on a connection of its own for requests that wait there for other
-        members: what follows them waits as long."""
+        """Like ``coordinator``, on a separate connection for requests that wait for other members,
+        because requests behind them have to wait as long.
+        """
         ...
 
 
 class TopicView(Protocol):
-    """Topic ids, names and partitions, as far as they are known."""
+    """Known topic ids, names and partitions."""
 
     def name_of(self, topic_id: TopicId) -> str | None:
         """The name of a topic; an id never changes its name."""
         ...
 
     def id_of(self, topic: str) -> TopicId | None:
-        """The newest id known for a name; a topic that was created again has another one."""
+        """The newest known id of a name; a topic that was created again has another id."""
         ...
 
     def partitions_of(self, topic: str) -> frozenset[int] | None:
-        """The partition numbers of a topic, ``None`` when it is not known."""
+        """The partition numbers of a topic, or ``None`` if it is unknown."""
         ...
 
     def want(self, topics: Collection[str]) -> None:
-        """The user asks for these topics, and for no others any more. They are kept up to date; one
-        that does not exist may be created by that, once."""
+        """Set the topics that the user wants. They are kept up to date; a missing one may be
+        created by this, once.
+        """
         ...
 
     def watch(self, topics: Collection[str]) -> None:
-        """Keep these topics up to date, too. They are never created."""
+        """Also keep these topics up to date. They are never created."""
         ...
 
     def retain(self, topics: Collection[str]) -> None:
-        """Watch nothing but these of what was watched."""
+        """Stop watching all other topics."""
         ...
 
     async def resolve(self, topic_ids: Iterable[TopicId]) -> Mapping[TopicId, str]:
-        """Ask for topics by id; returns the names that were found."""
+        """Request topics by id; returns the names that were found."""
         ...
 
     def refresh_soon(self) -> None:
-        """Ask again for everything wanted and watched, in the background."""
+        """Refresh all wanted and watched topics in the background."""
         ...
 
     async def refresh(self, topics: Iterable[str] = ()) -> None:
-        """Ask again for everything watched, and for ``topics``."""
+        """Refresh all watched topics and ``topics``."""
         ...
 
     async def list_topics(self) -> tuple[MetadataResponseTopic, ...]:
@@ -166,30 +174,30 @@ class TopicView(Protocol):
 
 
 class WatchedConnection(Protocol):
-    """Who wants to know of each request and answer of one connection."""
+    """Observer of the requests and answers of one connection."""
 
     def sent(self, size_bytes: int, *, is_answered: bool) -> None:
-        """A request was given to the socket, of so many bytes."""
+        """A request of ``size_bytes`` was written to the socket."""
         ...
 
     def received(self, size_bytes: int) -> None:
-        """The answer to the oldest request came, of so many bytes."""
+        """The answer to the oldest request arrived, with ``size_bytes``."""
         ...
 
     def closed(self) -> None:
-        """It has ended."""
+        """The connection has ended."""
         ...
 
 
 class ConnectionWatch(Protocol):
-    """Who wants to know of all connections of a client."""
+    """Observer of all connections of a client."""
 
     def servers(self, addresses: Sequence[tuple[str, int]]) -> None:
-        """The bootstrap servers."""
+        """The bootstrap servers are known."""
         ...
 
     def brokers(self, nodes: Mapping[int, tuple[str, int]]) -> None:
-        """Which broker is where."""
+        """The brokers' addresses, by node id."""
         ...
 
     def opened(self, host: str, port: int) -> WatchedConnection:
@@ -197,7 +205,7 @@ class ConnectionWatch(Protocol):
         ...
 
     def logged_in(self) -> None:
-        """A login went well."""
+        """A login succeeded."""
         ...
 
     def refused(self) -> None:

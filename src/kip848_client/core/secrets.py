@@ -1,4 +1,4 @@
-"""Which settings are secrets. Their values are never shown.
+"""Secret settings, whose values are never shown.
 
 Pure. Messages, ``repr`` and dumps of settings go through here, so that no password, key or token
 reaches a log or a traceback.
@@ -21,7 +21,7 @@ _SECRET_NAMES: Final = re.compile(
     r"|(access|api|account|private|keystore).?key|certificate",
     re.IGNORECASE,
 )
-"""Kafka's settings of type PASSWORD, what Spark redacts, and names of that kind."""
+"""Kafka's settings of type PASSWORD, the names that Spark redacts, and similar names."""
 _LOGIN: Final = re.compile(r":.*@", re.DOTALL)
 """A password in an address, as in ``user:password@host``."""
 _ASSIGNED: Final = re.compile(r"(passw\w*|secret|token|jaas\.\w+)[\"']?\s*[=:]", re.IGNORECASE)
@@ -35,7 +35,9 @@ def is_secret(name: str) -> bool:
 
 
 def shown_setting(name: str, value: object) -> str:
-    """The value of a setting for a message, shortened; ``HIDDEN`` if it is or contains a secret."""
+    """Return the value of a setting for a message, shortened; ``HIDDEN`` if it is or contains a
+    secret.
+    """
     if is_secret(name):
         return HIDDEN
     try:

@@ -1,4 +1,4 @@
-"""A value or an error in a message: short, and never the reason of another error."""
+"""Short texts of values and errors for messages, which never raise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHOWN_MAX: Final = 80
 
 
 def shown(value: object) -> str:
-    """``repr``, cut where it is long, whatever the value's own does."""
+    """Return ``repr(value)``, shortened, even if the value's own ``__repr__`` raises."""
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001 - a message must not fail for what it is about
@@ -23,8 +23,7 @@ def shown(value: object) -> str:
 
 
 def told(error: BaseException) -> str:
-    """What an error of a user's code says, whatever its own ``__str__`` does: its type and
-    its text."""
+    """Return type and text of an error of a user's code, even if its ``__str__`` raises."""
     name = type(error).__name__
     try:
         return f"{name}: {error}"
@@ -33,8 +32,9 @@ def told(error: BaseException) -> str:
 
 
 def repr_at_any_time(method: Callable[[T], str]) -> Callable[[T], str]:
-    """Let a ``__repr__`` work before ``__init__`` has ended: tracebacks that show local variables
-    ask for it when settings are refused, and an error of it would hide that one."""
+    """Decorate a ``__repr__`` so that it works before ``__init__`` has ended. Tracebacks with local
+    variables call it when settings are refused, and its error would hide the original one.
+    """
 
     @wraps(method)
     def safe(self: T) -> str:

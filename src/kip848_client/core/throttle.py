@@ -1,7 +1,7 @@
-"""When a broker whose quota is used up may be asked again (KIP-219). Pure: time is an argument.
+"""When requests to a throttling broker may be sent again (KIP-219). Pure: time is an argument.
 
-Such a broker answers at once and says in ``throttle_time_ms`` for how long it takes nothing more
-from the connection. What is sent in that time only waits at the broker, where its timeout runs out.
+When a quota is exceeded, a broker answers at once, and ``throttle_time_ms`` is the time for which
+it does not read from the connection. A request sent in that time waits at the broker and times out.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ class Throttle:
         self._until_ms = 0
 
     def note(self, now_ms: int, answer: Any) -> None:
-        """Look at an answer; those without the field say nothing."""
+        """Apply ``throttle_time_ms`` of an answer, if it has this field."""
         for_ms = getattr(answer, "throttle_time_ms", 0)
         if for_ms > 0:
             self._until_ms = max(self._until_ms, now_ms + for_ms)
 
     def remaining_ms(self, now_ms: int) -> int:
-        """For how long nothing may be sent; 0 when something may."""
+        """The time for which nothing may be sent; 0 if sending is allowed."""
         return max(0, self._until_ms - now_ms)

@@ -1,4 +1,4 @@
-"""Names for the identifiers that every layer shares.
+"""Types of identifiers that all layers share.
 
 Ids are ``NewType``s over the cheapest runtime type, so that a type checker tells them apart and the
 hot paths pay nothing (a topic id is 16 raw bytes, not a ``uuid.UUID``: hashing one is 5x cheaper).
@@ -42,15 +42,15 @@ is another topic."""
 ZERO_TOPIC_ID: Final = TopicId(bytes(16))
 
 JOIN_EPOCH: Final = 0
-"""Member epoch of a heartbeat that wants to join (KIP-848, heartbeat request)."""
+"""Member epoch of a heartbeat that joins the group (KIP-848, heartbeat request)."""
 LEAVE_EPOCH: Final = -1
-"""Member epoch of a heartbeat that leaves the group for good."""
+"""Member epoch of a heartbeat that leaves the group permanently."""
 STATIC_LEAVE_EPOCH: Final = -2
-"""Member epoch with which a static member leaves for a while and keeps its partitions."""
+"""Member epoch with which a static member leaves temporarily and keeps its partitions."""
 
 
 class TopicPartition(NamedTuple):
-    """A topic and a partition of it: what a user names.
+    """A topic and one of its partitions, as users name it.
 
     Equal and hash-equal to a plain tuple of two, and therefore to ``aiokafka.TopicPartition``.
 
@@ -83,18 +83,19 @@ class GroupMetadata(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Something that a client waits for, as its core tells it beside the name of what that is. One
-    for the same with another start is another wait."""
+    """Reason and start time of a client's wait, which its core reports with the name of the awaited
+    object. Waits for the same object with different start times are different waits.
+    """
 
     why: str
     since_ms: int
 
     def goes_on(self, now_ms: int, what: str) -> str:
-        """The line that reports it."""
+        """The log line that reports the wait."""
         return f"waiting for {what} for {self._seconds(now_ms)} s: {self.why}"
 
     def is_over(self, now_ms: int, what: str) -> str:
-        """The line that reports its end."""
+        """The log line that reports its end."""
         return f"done waiting for {what} after {self._seconds(now_ms)} s"
 
     def _seconds(self, now_ms: int) -> str:
@@ -102,14 +103,21 @@ class Wait(NamedTuple):
 
 
 def format_topic_id(topic_id: bytes) -> str:
-    """Kafka's text form of a topic id: URL-safe base64 without padding, 22 characters."""
+    """Return Kafka's text form of a topic id: URL-safe base64 without padding, 22 characters."""
     return base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode("ascii")
 
 
 def parse_topic_id(text: str) -> TopicId:
-    """Read a topic id as Kafka's base64 (22 characters), hyphenated hex, or bare hex.
+    """Parse a topic id.
 
-    Raises ``ValueError`` when the text is none of them.
+    Args:
+        text: Kafka's base64 (22 characters), hyphenated hex, or plain hex.
+
+    Returns:
+        The 16 bytes of the id.
+
+    Raises:
+        ValueError: The text has another form.
     """
     if len(text) in (22, 24):
         try:

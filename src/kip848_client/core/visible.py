@@ -13,7 +13,7 @@ _UNSEEN: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164"
     "\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-"""Characters that Python calls printable but that are invisible: fillers, joiners, selectors."""
+"""Invisible characters that Python calls printable: fillers, joiners, selectors."""
 
 
 def visible(text: str, *, keep: str = "") -> str:
@@ -22,7 +22,12 @@ def visible(text: str, *, keep: str = "") -> str:
     characters, spaces other than the plain one, lone surrogates. Clients choose the names of
     groups, clients and members, and brokers do not check them.
 
-    Characters in ``keep`` stay. A backslash stays too, so visible text is not changed.
+    Args:
+        text: Untrusted text.
+        keep: Characters that are not escaped.
+
+    Returns:
+        The text on one line. Visible text, including backslashes, is not changed.
     """
     if text.isascii() and text.isprintable():
         return text
