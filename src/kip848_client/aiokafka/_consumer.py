@@ -129,8 +129,9 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
     async def start(self) -> None:
         """Connect, join the group, and wait for the first assignment.
 
-        Waits for at most ``request_timeout_ms``. If the group has nothing for this member, it waits
-        for one and a half heartbeat intervals.
+        Waits for at most ``request_timeout_ms``. If the group has settled without partitions for
+        this member, it waits for about one and a half heartbeat intervals more: others may be about
+        to give some up.
 
         Raises:
             KafkaConnectionError: No broker answers.
