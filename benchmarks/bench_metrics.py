@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from benchmarks.timing import machine, say, table
 from kip848_client.consumer import _poller, _record_path
-from kip848_client.consumer._errors import ErrorBox
+from kip848_client.consumer._error_box import ErrorBox
 from kip848_client.consumer._poller import Poller
 from kip848_client.consumer._record_path import RecordPath
 from kip848_client.observe.core.metrics import Metrics

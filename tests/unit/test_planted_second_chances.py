@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kip848_client.admin._asking import Asking
+from kip848_client.admin._request_router import Asking
 from kip848_client.core.fetch._core import FetchCore
 from kip848_client.core.produce._answers import Answers
 from kip848_client.core.produce._sender import Sender

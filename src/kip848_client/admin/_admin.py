@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Final, Self, Unpack
 
 from kip848_client.admin import _arguments, _groups, _offsets, _topics
-from kip848_client.admin._asking import Asking
+from kip848_client.admin._request_router import RequestRouter
 from kip848_client.admin.core._model import (
     GROUP_STATES,
     GROUP_TYPES,
@@ -75,7 +75,7 @@ class Admin:
     def __init__(self, **settings: Unpack[AdminSettings]) -> None:
         self._config: Final = AdminConfig.of(settings)
         self._runtime: Final = ClientRuntime("admin")
-        self._asking: Asking | None = None
+        self._router: RequestRouter | None = None
 
     def __del__(self) -> None:
         runtime = getattr(self, "_runtime", None)  # __init__ may have raised
@@ -114,7 +114,9 @@ class Admin:
         config, transport = self._config, self._runtime.transport
         await transport.bootstrap()
         backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
-        self._asking = Asking(transport, self._runtime.clock, backoff, config.request_timeout_ms)
+        self._router = RequestRouter(
+            transport, self._runtime.clock, backoff, config.request_timeout_ms
+        )
 
     async def stop(self) -> None:
         """Disconnect.
@@ -141,7 +143,7 @@ class Admin:
     ) -> None:
         await self.stop()
 
-    def _begin(self, timeout_ms: float | None) -> tuple[Asking, int]:
+    def _begin(self, timeout_ms: float | None) -> tuple[RequestRouter, int]:
         """Who asks, and until when."""
         self._runtime.check_started()
         allowed_ms = (
@@ -151,9 +153,9 @@ class Admin:
         )
         if self._runtime.was_stopped:
             raise self._runtime.closed()
-        if self._asking is None:
+        if self._router is None:
             raise LocalProtocolError("the admin is still starting; await start() first")
-        return self._asking, self._asking.deadline_ms(allowed_ms)
+        return self._router, self._router.deadline_ms(allowed_ms)
 
     # -- groups ------------------------------------------------------------------------------
 
@@ -183,8 +185,8 @@ class Admin:
         """
         of_states = _arguments.checked_words(states, GROUP_STATES, "states")
         of_types = _arguments.checked_words(types, GROUP_TYPES, "types")
-        asking, deadline_ms = self._begin(timeout_ms)
-        return await _groups.list_groups(asking, of_states, of_types, deadline_ms)
+        router, deadline_ms = self._begin(timeout_ms)
+        return await _groups.list_groups(router, of_states, of_types, deadline_ms)
 
     async def describe_groups(
         self, groups: Iterable[str], *, timeout_ms: float | None = None
@@ -207,8 +209,8 @@ class Admin:
             AdminFailed: By group: ``GroupIdNotFound`` if it does not exist, or another error.
         """
         names = _arguments.checked_groups(groups)
-        asking, deadline_ms = self._begin(timeout_ms)
-        return await _groups.describe_groups(asking, names, deadline_ms)
+        router, deadline_ms = self._begin(timeout_ms)
+        return await _groups.describe_groups(router, names, deadline_ms)
 
     async def delete_groups(
         self, groups: Iterable[str], *, timeout_ms: float | None = None
@@ -225,8 +227,8 @@ class Admin:
                 not exist, or another error.
         """
         names = _arguments.checked_groups(groups)
-        asking, deadline_ms = self._begin(timeout_ms)
-        await _groups.delete_groups(asking, names, deadline_ms)
+        router, deadline_ms = self._begin(timeout_ms)
+        await _groups.delete_groups(router, names, deadline_ms)
 
     # -- offsets of groups -------------------------------------------------------------------
 
@@ -249,8 +251,8 @@ class Admin:
             AdminFailed: The coordinator refused; ``errors`` is by group.
         """
         name = _arguments.checked_group(group)
-        asking, deadline_ms = self._begin(timeout_ms)
-        found = await _offsets.fetch(asking, (name,), deadline_ms, stable=require_stable)
+        router, deadline_ms = self._begin(timeout_ms)
+        found = await _offsets.fetch(router, (name,), deadline_ms, stable=require_stable)
         return found[name]
 
     async def alter_group_offsets(
@@ -276,8 +278,8 @@ class Admin:
         """
         name = _arguments.checked_group(group)
         commit = _arguments.checked_offsets(offsets)
-        asking, deadline_ms = self._begin(timeout_ms)
-        await _offsets.commit(asking, name, commit, deadline_ms)
+        router, deadline_ms = self._begin(timeout_ms)
+        await _offsets.commit(router, name, commit, deadline_ms)
 
     async def delete_group_offsets(
         self,
@@ -300,8 +302,8 @@ class Admin:
         """
         name = _arguments.checked_group(group)
         chosen = _arguments.checked_some_partitions(partitions)
-        asking, deadline_ms = self._begin(timeout_ms)
-        await _offsets.delete(asking, name, chosen, deadline_ms)
+        router, deadline_ms = self._begin(timeout_ms)
+        await _offsets.delete(router, name, chosen, deadline_ms)
 
     async def reset_group_offsets(
         self,
@@ -341,14 +343,14 @@ class Admin:
         name = _arguments.checked_group(group)
         reset = _arguments.checked_reset(to)
         chosen = None if partitions is None else _arguments.checked_some_partitions(partitions)
-        asking, deadline_ms = self._begin(timeout_ms)
+        router, deadline_ms = self._begin(timeout_ms)
         now_ms = time.time_ns() // 1_000_000
         planned = await _offsets.plan_reset(
-            asking, name, reset, chosen, now_ms, deadline_ms, create=create
+            router, name, reset, chosen, now_ms, deadline_ms, create=create
         )
         if not dry_run and planned:
             offsets = {tp: CommittedOffset(offset) for tp, offset in planned.items()}
-            await _offsets.commit(asking, name, offsets, deadline_ms)
+            await _offsets.commit(router, name, offsets, deadline_ms)
         return planned
 
     async def list_offsets(
@@ -377,8 +379,8 @@ class Admin:
         """
         wanted = _arguments.checked_list_times(times)
         committed = _arguments.is_read_committed(isolation_level)
-        asking, deadline_ms = self._begin(timeout_ms)
-        return await _offsets.list_offsets(asking, wanted, deadline_ms, read_committed=committed)
+        router, deadline_ms = self._begin(timeout_ms)
+        return await _offsets.list_offsets(router, wanted, deadline_ms, read_committed=committed)
 
     # -- settings ----------------------------------------------------------------------------
 
@@ -399,8 +401,8 @@ class Admin:
             AdminFailed: The broker refused; ``errors`` is by group.
         """
         names = _arguments.checked_groups(groups)
-        asking, deadline_ms = self._begin(timeout_ms)
-        return await _topics.describe_configs(asking, _topics.GROUP, names, deadline_ms)
+        router, deadline_ms = self._begin(timeout_ms)
+        return await _topics.describe_configs(router, _topics.GROUP, names, deadline_ms)
 
     async def alter_group_configs(
         self,
@@ -422,9 +424,9 @@ class Admin:
             AdminFailed: The broker refused; ``errors`` is by group.
         """
         checked = _arguments.checked_changes(changes, _arguments.checked_group)
-        asking, deadline_ms = self._begin(timeout_ms)
+        router, deadline_ms = self._begin(timeout_ms)
         await _topics.alter_configs(
-            asking, _topics.GROUP, checked, deadline_ms, validate_only=validate_only
+            router, _topics.GROUP, checked, deadline_ms, validate_only=validate_only
         )
 
     async def describe_topic_configs(
@@ -444,8 +446,8 @@ class Admin:
             AdminFailed: The broker refused; ``errors`` is by topic.
         """
         names = _arguments.checked_topic_names(topics)
-        asking, deadline_ms = self._begin(timeout_ms)
-        return await _topics.describe_configs(asking, _topics.TOPIC, names, deadline_ms)
+        router, deadline_ms = self._begin(timeout_ms)
+        return await _topics.describe_configs(router, _topics.TOPIC, names, deadline_ms)
 
     async def alter_topic_configs(
         self,
@@ -467,9 +469,9 @@ class Admin:
             AdminFailed: The broker refused; ``errors`` is by topic.
         """
         checked = _arguments.checked_changes(changes, _arguments.checked_topic)
-        asking, deadline_ms = self._begin(timeout_ms)
+        router, deadline_ms = self._begin(timeout_ms)
         await _topics.alter_configs(
-            asking, _topics.TOPIC, checked, deadline_ms, validate_only=validate_only
+            router, _topics.TOPIC, checked, deadline_ms, validate_only=validate_only
         )
 
     # -- topics ------------------------------------------------------------------------------
@@ -488,8 +490,8 @@ class Admin:
             TransportError: No broker answered in time.
             BrokerError: The broker refused.
         """
-        asking, deadline_ms = self._begin(timeout_ms)
-        return await _topics.list_topics(asking, deadline_ms)
+        router, deadline_ms = self._begin(timeout_ms)
+        return await _topics.list_topics(router, deadline_ms)
 
     async def describe_topics(
         self, topics: Iterable[str], *, timeout_ms: float | None = None
@@ -511,8 +513,8 @@ class Admin:
                 error.
         """
         names = _arguments.checked_topic_names(topics)
-        asking, deadline_ms = self._begin(timeout_ms)
-        return await _topics.describe_topics(asking, names, deadline_ms)
+        router, deadline_ms = self._begin(timeout_ms)
+        return await _topics.describe_topics(router, names, deadline_ms)
 
     async def create_topics(
         self,
@@ -536,8 +538,8 @@ class Admin:
             ConfigError: A name is not legal, or ``topics`` does not have ``NewTopic`` objects.
         """
         new = _arguments.checked_new_topics(topics)
-        asking, deadline_ms = self._begin(timeout_ms)
-        await _topics.create_topics(asking, new, deadline_ms, validate_only=validate_only)
+        router, deadline_ms = self._begin(timeout_ms)
+        await _topics.create_topics(router, new, deadline_ms, validate_only=validate_only)
 
     async def delete_topics(
         self, topics: Iterable[str], *, timeout_ms: float | None = None
@@ -554,8 +556,8 @@ class Admin:
                 error.
         """
         names = _arguments.checked_topic_names(topics)
-        asking, deadline_ms = self._begin(timeout_ms)
-        await _topics.delete_topics(asking, names, deadline_ms)
+        router, deadline_ms = self._begin(timeout_ms)
+        await _topics.delete_topics(router, names, deadline_ms)
 
     async def create_partitions(
         self,
@@ -580,5 +582,5 @@ class Admin:
                 After an answer was lost, this error may come from an attempt that succeeded.
         """
         checked = _arguments.checked_counts(counts)
-        asking, deadline_ms = self._begin(timeout_ms)
-        await _topics.create_partitions(asking, checked, deadline_ms, validate_only=validate_only)
+        router, deadline_ms = self._begin(timeout_ms)
+        await _topics.create_partitions(router, checked, deadline_ms, validate_only=validate_only)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 
-from kip848_client.admin._asking import Asking
 from kip848_client.admin._failures import all_of
+from kip848_client.admin._request_router import RequestRouter
 from kip848_client.admin.core._connect_wire import connect_groups
 from kip848_client.admin.core._group_wire import (
     OF_ANOTHER_TYPE,
@@ -16,7 +16,7 @@ from kip848_client.admin.core._group_wire import (
     listed_groups,
 )
 from kip848_client.admin.core._model import GroupDescription, GroupListing
-from kip848_client.admin.core._rounds import Refusal
+from kip848_client.admin.core._retry_rounds import Refusal
 from kip848_client.core.wire.messages.connect_group import ConnectGroupDescribeRequest
 from kip848_client.core.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kip848_client.core.wire.messages.groups import (
@@ -31,7 +31,7 @@ __all__ = ["delete_groups", "describe_groups", "list_groups"]
 
 
 async def list_groups(
-    asking: Asking, states: tuple[str, ...], types: tuple[str, ...], deadline_ms: int
+    router: RequestRouter, states: tuple[str, ...], types: tuple[str, ...], deadline_ms: int
 ) -> tuple[GroupListing, ...]:
     """Each broker tells of the groups that it coordinates."""
 
@@ -39,12 +39,12 @@ async def list_groups(
         node: int, _: tuple[int, ...]
     ) -> Mapping[int, tuple[GroupListing, ...] | Refusal]:
         request = ListGroupsRequest(states_filter=states, types_filter=types)
-        answer = await asking.to(node, request, deadline_ms)
+        answer = await router.to(node, request, deadline_ms)
         if answer.error_code:
             return {node: refusal(answer.error_code, None, "ListGroups")}
         return {node: listed_groups(answer)}
 
-    done, failed = await asking.of_each(ask, deadline_ms)
+    done, failed = await router.of_each(ask, deadline_ms)
     by_broker = all_of("listing the groups of brokers", done, failed)
     # A group that moves meanwhile is told twice.
     found = {each.group_id: each for groups in by_broker.values() for each in groups}
@@ -52,34 +52,34 @@ async def list_groups(
 
 
 async def describe_groups(
-    asking: Asking, groups: tuple[str, ...], deadline_ms: int
+    router: RequestRouter, groups: tuple[str, ...], deadline_ms: int
 ) -> dict[str, GroupDescription]:
     """First describe groups as consumer groups of KIP-848. Then ask for the others as classic
     groups, and then as Connect groups, which only a broker with the draft protocols has."""
 
     async def ask(node: int, targets: tuple[str, ...]) -> Mapping[str, GroupDescription | Refusal]:
-        coordinator = asking.node(node)
+        coordinator = router.node(node)
         found: dict[str, GroupDescription | Refusal] = {}
         try:
             request = ConsumerGroupDescribeRequest(group_ids=targets)
-            found = consumer_groups(await asking.to(node, request, deadline_ms), coordinator)
+            found = consumer_groups(await router.to(node, request, deadline_ms), coordinator)
         except UnsupportedVersion:
             pass  # a broker without KIP-848: all its groups are classic
         others = tuple(each for each in targets if _is_of_another_type(found.get(each)))
         if others:
-            classic = await asking.to(node, DescribeGroupsRequest(groups=others), deadline_ms)
+            classic = await router.to(node, DescribeGroupsRequest(groups=others), deadline_ms)
             found |= classic_groups(classic, coordinator)
         others = tuple(each for each in others if _is_of_another_type(found.get(each)))
         if others:
             connect = ConnectGroupDescribeRequest(group_ids=others)
             with contextlib.suppress(UnsupportedVersion):
-                workers = connect_groups(await asking.to(node, connect, deadline_ms), coordinator)
+                workers = connect_groups(await router.to(node, connect, deadline_ms), coordinator)
                 found |= {
                     group: each for group, each in workers.items() if not _is_of_another_type(each)
                 }
         return found
 
-    done, failed = await asking.of_coordinators(groups, ask, deadline_ms)
+    done, failed = await router.of_coordinators(groups, ask, deadline_ms)
     described = all_of("describing groups", done, failed)
     return {group: described[group] for group in groups}
 
@@ -90,14 +90,14 @@ def _is_of_another_type(found: GroupDescription | Refusal | None) -> bool:
     return isinstance(found, BrokerError) and found.code in OF_ANOTHER_TYPE
 
 
-async def delete_groups(asking: Asking, groups: tuple[str, ...], deadline_ms: int) -> None:
+async def delete_groups(router: RequestRouter, groups: tuple[str, ...], deadline_ms: int) -> None:
     """Each coordinator deletes its own."""
 
     async def ask(node: int, targets: tuple[str, ...]) -> Mapping[str, Refusal | None]:
         request = DeleteGroupsRequest(groups_names=targets)
-        return deleted_groups(await asking.to(node, request, deadline_ms))
+        return deleted_groups(await router.to(node, request, deadline_ms))
 
-    done, failed = await asking.of_coordinators(
+    done, failed = await router.of_coordinators(
         groups, ask, deadline_ms, {ErrorCode.GROUP_ID_NOT_FOUND: None}
     )
     all_of("deleting groups", done, failed)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from kip848_client.admin._asking import Asking
 from kip848_client.admin._failures import all_of
 from kip848_client.admin._groups import describe_groups
+from kip848_client.admin._request_router import RequestRouter
 from kip848_client.admin.core import _offset_wire as wire
 from kip848_client.admin.core._model import CommittedOffset, ListedOffset
 from kip848_client.admin.core._reset import (
@@ -16,7 +16,7 @@ from kip848_client.admin.core._reset import (
     new_offsets,
     time_wanted_ms,
 )
-from kip848_client.admin.core._rounds import LATER, LOOK_UP_AGAIN, Refusal
+from kip848_client.admin.core._retry_rounds import LATER, LOOK_UP_AGAIN, Refusal
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import (
     AdminFailed,
@@ -36,7 +36,7 @@ _INACTIVE = frozenset({"Empty", "Dead"})
 
 
 async def fetch(
-    asking: Asking, groups: tuple[str, ...], deadline_ms: int, *, stable: bool = False
+    router: RequestRouter, groups: tuple[str, ...], deadline_ms: int, *, stable: bool = False
 ) -> dict[str, dict[TopicPartition, CommittedOffset]]:
     """All that groups have committed."""
 
@@ -44,14 +44,14 @@ async def fetch(
         node: int, targets: tuple[str, ...]
     ) -> Mapping[str, dict[TopicPartition, CommittedOffset] | Refusal]:
         request = wire.fetch_request(targets, stable=stable)
-        return wire.fetched(await asking.to(node, request, deadline_ms, wire.BY_NAME))
+        return wire.fetched(await router.to(node, request, deadline_ms, wire.BY_NAME))
 
-    done, failed = await asking.of_coordinators(groups, ask, deadline_ms)
+    done, failed = await router.of_coordinators(groups, ask, deadline_ms)
     return all_of("reading offsets of groups", done, failed)
 
 
 async def commit(
-    asking: Asking,
+    router: RequestRouter,
     group: str,
     offsets: Mapping[TopicPartition, CommittedOffset],
     deadline_ms: int,
@@ -60,25 +60,25 @@ async def commit(
 
     async def ask(node: int, _: tuple[str, ...]) -> Mapping[str, _ByPartition | Refusal]:
         request = wire.commit_request(group, offsets)
-        answer = await asking.to(node, request, deadline_ms, wire.BY_NAME)
+        answer = await router.to(node, request, deadline_ms, wire.BY_NAME)
         return {group: _of_the_group(wire.committed(answer))}
 
-    done, failed = await asking.of_coordinators((group,), ask, deadline_ms)
+    done, failed = await router.of_coordinators((group,), ask, deadline_ms)
     _check(f"committing offsets of group {group!r}", group, sorted(offsets), done, failed)
 
 
 async def delete(
-    asking: Asking, group: str, partitions: Collection[TopicPartition], deadline_ms: int
+    router: RequestRouter, group: str, partitions: Collection[TopicPartition], deadline_ms: int
 ) -> None:
     """Remove offsets."""
 
     async def ask(node: int, _: tuple[str, ...]) -> Mapping[str, _ByPartition | Refusal]:
-        answer = await asking.to(node, wire.deletion_request(group, partitions), deadline_ms)
+        answer = await router.to(node, wire.deletion_request(group, partitions), deadline_ms)
         if answer.error_code:
             return {group: refusal(answer.error_code, None, "OffsetDelete")}
         return {group: _of_the_group(wire.removed(answer))}
 
-    done, failed = await asking.of_coordinators((group,), ask, deadline_ms)
+    done, failed = await router.of_coordinators((group,), ask, deadline_ms)
     _check(f"deleting offsets of group {group!r}", group, sorted(partitions), done, failed)
 
 
@@ -106,7 +106,7 @@ def _of_the_group(answers: _ByPartition) -> _ByPartition | Refusal:
 
 
 async def list_offsets(
-    asking: Asking,
+    router: RequestRouter,
     times: Mapping[TopicPartition, int],
     deadline_ms: int,
     *,
@@ -119,16 +119,16 @@ async def list_offsets(
         node: int, targets: tuple[TopicPartition, ...]
     ) -> Mapping[TopicPartition, ListedOffset | Refusal]:
         wanted = {tp: times[tp] for tp in targets}
-        left_ms = asking.left_ms(deadline_ms)
+        left_ms = router.left_ms(deadline_ms)
         request = wire.list_request(wanted, left_ms, epochs, read_committed=read_committed)
-        return wire.listed(await asking.to(node, request, deadline_ms))
+        return wire.listed(await router.to(node, request, deadline_ms))
 
-    done, failed = await asking.of_leaders(sorted(times), ask, deadline_ms, epochs)
+    done, failed = await router.of_leaders(sorted(times), ask, deadline_ms, epochs)
     return all_of("looking offsets up", done, failed)
 
 
 async def plan_reset(
-    asking: Asking,
+    router: RequestRouter,
     group: str,
     reset: OffsetReset,
     partitions: Collection[TopicPartition] | None,
@@ -138,8 +138,8 @@ async def plan_reset(
     create: bool,
 ) -> dict[TopicPartition, int]:
     """What a reset would commit. Raises ``LocalProtocolError`` for a group with members."""
-    await _check_inactive(asking, group, deadline_ms, create=create)
-    committed = (await fetch(asking, (group,), deadline_ms))[group]
+    await _check_inactive(router, group, deadline_ms, create=create)
+    committed = (await fetch(router, (group,), deadline_ms))[group]
     chosen = partitions
     if chosen is None:
         chosen = tuple(reset.offsets if isinstance(reset, ToPlan) else committed)
@@ -147,7 +147,7 @@ async def plan_reset(
         chosen = tuple(tp for tp in chosen if tp in reset.offsets)
 
     async def at(time_ms: int) -> dict[TopicPartition, int]:
-        found = await list_offsets(asking, dict.fromkeys(chosen, time_ms), deadline_ms)
+        found = await list_offsets(router, dict.fromkeys(chosen, time_ms), deadline_ms)
         return {tp: each.offset for tp, each in found.items()}
 
     wanted_ms = time_wanted_ms(reset, now_ms)
@@ -160,9 +160,11 @@ async def plan_reset(
     return new_offsets(reset, chosen, known)
 
 
-async def _check_inactive(asking: Asking, group: str, deadline_ms: int, *, create: bool) -> None:
+async def _check_inactive(
+    router: RequestRouter, group: str, deadline_ms: int, *, create: bool
+) -> None:
     try:
-        found = (await describe_groups(asking, (group,), deadline_ms))[group]
+        found = (await describe_groups(router, (group,), deadline_ms))[group]
     except AdminFailed as err:
         cause = err.errors.get(group)
         if isinstance(cause, GroupIdNotFound):

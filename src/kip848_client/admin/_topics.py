@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kip848_client.admin._asking import Asking, Send
 from kip848_client.admin._failures import all_of
+from kip848_client.admin._request_router import RequestRouter, Send
 from kip848_client.admin.core import _topic_wire as wire
 from kip848_client.admin.core._model import ConfigEntry, NewTopic, TopicDescription, TopicListing
-from kip848_client.admin.core._rounds import Refusal
+from kip848_client.admin.core._retry_rounds import Refusal
 from kip848_client.admin.core._topic_wire import GROUP, TOPIC
 from kip848_client.core.types import format_topic_id
 from kip848_client.core.wire.messages.topic_partitions import DescribeTopicPartitionsResponse
@@ -27,9 +27,9 @@ __all__ = [
 ]
 
 
-async def list_topics(asking: Asking, deadline_ms: int) -> tuple[TopicListing, ...]:
+async def list_topics(router: RequestRouter, deadline_ms: int) -> tuple[TopicListing, ...]:
     """All topics."""
-    answer = await asking.any_broker(wire.topics_request(), deadline_ms)
+    answer = await router.any_broker(wire.topics_request(), deadline_ms)
     return tuple(
         TopicListing(each.name, format_topic_id(each.topic_id), each.is_internal)
         for each in sorted(answer.topics, key=lambda each: each.name or "")
@@ -38,7 +38,7 @@ async def list_topics(asking: Asking, deadline_ms: int) -> tuple[TopicListing, .
 
 
 async def describe_topics(
-    asking: Asking, topics: tuple[str, ...], deadline_ms: int
+    router: RequestRouter, topics: tuple[str, ...], deadline_ms: int
 ) -> dict[str, TopicDescription]:
     """Some topics, with as many pages as it takes."""
 
@@ -53,13 +53,13 @@ async def describe_topics(
                 targets = tuple(each for each in targets if each >= cursor.topic_name)
         return wire.described_topics(pages)
 
-    done, failed = await asking.of_anyone(topics, ask, deadline_ms)
+    done, failed = await router.of_anyone(topics, ask, deadline_ms)
     found = all_of("describing topics", done, failed)
     return {name: found[name] for name in topics}
 
 
 async def create_topics(
-    asking: Asking, topics: tuple[NewTopic, ...], deadline_ms: int, *, validate_only: bool
+    router: RequestRouter, topics: tuple[NewTopic, ...], deadline_ms: int, *, validate_only: bool
 ) -> None:
     """New topics."""
     by_name = {each.name: each for each in topics}
@@ -67,11 +67,11 @@ async def create_topics(
     done_before: dict[int, None] = {}
     if not validate_only:
         done_before[ErrorCode.TOPIC_ALREADY_EXISTS] = None
-    done, failed = await asking.of_the_cluster(
+    done, failed = await router.of_the_cluster(
         tuple(by_name),
         lambda names: wire.creation_request(
             [by_name[name] for name in names],
-            asking.left_ms(deadline_ms),
+            router.left_ms(deadline_ms),
             validate_only=validate_only,
         ),
         wire.created,
@@ -81,11 +81,11 @@ async def create_topics(
     all_of("creating topics", done, failed)
 
 
-async def delete_topics(asking: Asking, topics: tuple[str, ...], deadline_ms: int) -> None:
+async def delete_topics(router: RequestRouter, topics: tuple[str, ...], deadline_ms: int) -> None:
     """Away with them."""
-    done, failed = await asking.of_the_cluster(
+    done, failed = await router.of_the_cluster(
         topics,
-        lambda names: wire.deletion_request(names, asking.left_ms(deadline_ms)),
+        lambda names: wire.deletion_request(names, router.left_ms(deadline_ms)),
         wire.deleted,
         deadline_ms,
         {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: None},
@@ -94,15 +94,15 @@ async def delete_topics(asking: Asking, topics: tuple[str, ...], deadline_ms: in
 
 
 async def create_partitions(
-    asking: Asking, counts: Mapping[str, int], deadline_ms: int, *, validate_only: bool
+    router: RequestRouter, counts: Mapping[str, int], deadline_ms: int, *, validate_only: bool
 ) -> None:
     """More partitions. (Where the answer to an earlier attempt was lost, INVALID_PARTITIONS may
     say that it was that attempt, or not: it stays an error.)"""
-    done, failed = await asking.of_the_cluster(
+    done, failed = await router.of_the_cluster(
         tuple(counts),
         lambda names: wire.growth_request(
             {name: counts[name] for name in names},
-            asking.left_ms(deadline_ms),
+            router.left_ms(deadline_ms),
             validate_only=validate_only,
         ),
         wire.grown,
@@ -112,7 +112,7 @@ async def create_partitions(
 
 
 async def describe_configs(
-    asking: Asking, kind: int, names: tuple[str, ...], deadline_ms: int
+    router: RequestRouter, kind: int, names: tuple[str, ...], deadline_ms: int
 ) -> dict[str, tuple[ConfigEntry, ...]]:
     """Settings of topics or groups."""
 
@@ -121,12 +121,12 @@ async def describe_configs(
     ) -> Mapping[str, tuple[ConfigEntry, ...] | Refusal]:
         return wire.described_configs(await send(wire.describe_configs_request(kind, targets)))
 
-    done, failed = await asking.of_anyone(names, ask, deadline_ms)
+    done, failed = await router.of_anyone(names, ask, deadline_ms)
     return all_of("describing settings", done, failed)
 
 
 async def alter_configs(
-    asking: Asking,
+    router: RequestRouter,
     kind: int,
     changes: Mapping[str, Mapping[str, str | None]],
     deadline_ms: int,
@@ -134,7 +134,7 @@ async def alter_configs(
     validate_only: bool,
 ) -> None:
     """Settings of topics or groups are changed, one by one."""
-    done, failed = await asking.of_the_cluster(
+    done, failed = await router.of_the_cluster(
         tuple(changes),
         lambda names: wire.alter_configs_request(
             kind, {name: changes[name] for name in names}, validate_only=validate_only

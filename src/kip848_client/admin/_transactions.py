@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client.admin._admin import Admin
-from kip848_client.admin._asking import TRANSACTION_KEY
 from kip848_client.admin._failures import all_of
-from kip848_client.admin.core._rounds import Refusal
+from kip848_client.admin._request_router import TRANSACTION_KEY
+from kip848_client.admin.core._retry_rounds import Refusal
 from kip848_client.core.wire.messages.transaction_admin import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponseTransactionState,
@@ -66,16 +66,16 @@ class TransactionAdmin(Admin):
     async def open_transactions(self, *, timeout_ms: float | None = None) -> list[str]:
         """The transactional ids, as far as this principal may see them, whose transaction is
         open."""
-        asking, deadline_ms = self._begin(timeout_ms)
+        router, deadline_ms = self._begin(timeout_ms)
 
         async def ask(node: int, _: tuple[int, ...]) -> Mapping[int, list[str] | Refusal]:
             request = ListTransactionsRequest(state_filters=(_ONGOING,))
-            answer = await asking.to(node, request, deadline_ms)
+            answer = await router.to(node, request, deadline_ms)
             if answer.error_code:
                 return {node: refusal(answer.error_code, None, "ListTransactions")}
             return {node: [each.transactional_id for each in answer.transaction_states]}
 
-        done, failed = await asking.of_each(ask, deadline_ms)
+        done, failed = await router.of_each(ask, deadline_ms)
         found = all_of("listing transactions", done, failed)
         return sorted(each for some in found.values() for each in some)
 
@@ -83,16 +83,16 @@ class TransactionAdmin(Admin):
         self, transactional_ids: Collection[str], *, timeout_ms: float | None = None
     ) -> dict[str, DescribedTransaction | None]:
         """What their coordinators tell; ``None`` for an id that none knows (any more)."""
-        asking, deadline_ms = self._begin(timeout_ms)
+        router, deadline_ms = self._begin(timeout_ms)
 
         async def ask(
             node: int, targets: tuple[str, ...]
         ) -> Mapping[str, DescribedTransaction | Refusal | None]:
             request = DescribeTransactionsRequest(transactional_ids=targets)
-            answer = await asking.to(node, request, deadline_ms)
+            answer = await router.to(node, request, deadline_ms)
             return {each.transactional_id: _described(each) for each in answer.transaction_states}
 
-        done, failed = await asking.of_coordinators(
+        done, failed = await router.of_coordinators(
             transactional_ids, ask, deadline_ms, key_type=TRANSACTION_KEY
         )
         return all_of("describing transactions", done, failed)
@@ -106,7 +106,7 @@ class TransactionAdmin(Admin):
     ) -> dict[str, Kip848Error]:
         """Commit or abort transactions; why which of them was not, by transactional id. To ask
         again for what was done is no error."""
-        asking, deadline_ms = self._begin(timeout_ms)
+        router, deadline_ms = self._begin(timeout_ms)
         by_id = {each.transactional_id: each for each in transactions}
 
         async def ask(node: int, targets: tuple[str, ...]) -> Mapping[str, str | Refusal]:
@@ -120,11 +120,11 @@ class TransactionAdmin(Admin):
                     committed=commits,
                 )
                 versions = _V2 if each.is_v2 else _V1
-                answer = await asking.to(node, request, deadline_ms, versions)
+                answer = await router.to(node, request, deadline_ms, versions)
                 found[name] = _ended(answer.error_code, "EndTxn")
             return found
 
-        _, failed = await asking.of_coordinators(by_id, ask, deadline_ms, key_type=TRANSACTION_KEY)
+        _, failed = await router.of_coordinators(by_id, ask, deadline_ms, key_type=TRANSACTION_KEY)
         return failed
 
     async def fence(
@@ -135,7 +135,7 @@ class TransactionAdmin(Admin):
     ) -> dict[str, Kip848Error]:
         """Abort open transactions of these producers, and let them begin no more; why which was
         not. One that has another producer by now is left alone."""
-        asking, deadline_ms = self._begin(timeout_ms)
+        router, deadline_ms = self._begin(timeout_ms)
 
         async def ask(node: int, targets: tuple[str, ...]) -> Mapping[str, str | Refusal]:
             found: dict[str, str | Refusal] = {}
@@ -146,12 +146,12 @@ class TransactionAdmin(Admin):
                     producer_id=transactions[name].producer_id,
                     producer_epoch=transactions[name].epoch,
                 )
-                answer = await asking.to(node, request, deadline_ms, _INIT_AS)
+                answer = await router.to(node, request, deadline_ms, _INIT_AS)
                 code = 0 if answer.error_code in _IS_ANOTHER else answer.error_code
                 found[name] = _ended(code, "InitProducerId")
             return found
 
-        _, failed = await asking.of_coordinators(
+        _, failed = await router.of_coordinators(
             transactions, ask, deadline_ms, key_type=TRANSACTION_KEY
         )
         return failed

@@ -143,7 +143,7 @@ class ConsumerAdapter(Consumer[Any, Any]):
     def hold(self, *, everything: bool) -> None:
         """Hand out nothing of what the group has assigned, or go on where it was."""
         if self._engine is not None:
-            self._engine.held.hold(everything=everything)
+            self._engine.fetchable.hold(everything=everything)
 
     def greet_listener(self) -> None:
         """Let the listener hear of what is assigned already, if the group has assigned anything."""

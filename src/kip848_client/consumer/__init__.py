@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kip848_client.consumer._consumer import Consumer
+from kip848_client.consumer._factories import connections
 from kip848_client.consumer._listener import RebalanceListener
-from kip848_client.consumer._parts import connections
 from kip848_client.consumer._poller import Caller, calling_task
 from kip848_client.consumer._records import OffsetAndMetadata, OffsetAndTimestamp
 from kip848_client.consumer._view import MemberView

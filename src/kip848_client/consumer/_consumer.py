@@ -15,13 +15,13 @@ from typing import Any, Final, Self, TypeVar, Unpack, overload
 from kip848_client.config import ConsumerConfig, ConsumerSettings
 from kip848_client.consumer._arguments import checked_leave
 from kip848_client.consumer._engine import Engine
+from kip848_client.consumer._factories import Network, connections, decoding_of
 from kip848_client.consumer._group_calls import GroupCalls
 from kip848_client.consumer._listener import RebalanceListener, checked_listener
-from kip848_client.consumer._parts import Network, connections, decoding_of
 from kip848_client.consumer._patterns import checked_pattern
 from kip848_client.consumer._poller import Caller, calling_task
 from kip848_client.consumer._records import OffsetAndMetadata, OffsetForTransaction
-from kip848_client.consumer._wishes import with_epochs
+from kip848_client.consumer._user_commits import with_epochs
 from kip848_client.core.fetch import EARLIEST, LATEST, Paused, Resumed
 from kip848_client.core.member import LeaveMode
 from kip848_client.core.offsets import CommittableOffset
@@ -729,7 +729,7 @@ class Consumer(GroupCalls[K, V]):
                 would commit outside the transaction.
         """
         engine = self._run()
-        if engine.wishes is None:
+        if engine.user_commits is None:
             raise LocalProtocolError("without a group_id there are no offsets to commit")
         if self._config.enable_auto_commit:
             raise LocalProtocolError(
@@ -737,7 +737,7 @@ class Consumer(GroupCalls[K, V]):
                 "enable_auto_commit=False"
             )
         given = None if offsets is None else with_epochs(engine.core, checked_commit(offsets))
-        found = engine.wishes.for_transaction(given)
+        found = engine.user_commits.for_transaction(given)
         topic_id = engine.core.topic_id
         return self.group_metadata(), {
             tp: OffsetForTransaction(*each, topic_id(tp)) for tp, each in found.items()

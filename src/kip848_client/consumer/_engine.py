@@ -18,23 +18,23 @@ from anyio.abc import TaskGroup
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.consumer._commits import Commits
-from kip848_client.consumer._errors import ErrorBox
-from kip848_client.consumer._fetch_driver import FetchDriver
-from kip848_client.consumer._group_driver import GroupDriver
-from kip848_client.consumer._held import Held
-from kip848_client.consumer._observers import ConsumerObservers
-from kip848_client.consumer._parts import (
+from kip848_client.consumer._error_box import ErrorBox
+from kip848_client.consumer._factories import (
     Network,
     connections,
     fetch_core,
     group_core,
 )
+from kip848_client.consumer._fetch_driver import FetchDriver
+from kip848_client.consumer._fetchable import Fetchable
+from kip848_client.consumer._group_driver import GroupDriver
+from kip848_client.consumer._observers import ConsumerObservers
 from kip848_client.consumer._poller import Caller, Poller, calling_task
 from kip848_client.consumer._positions import Positions
 from kip848_client.consumer._record_path import RecordPath
 from kip848_client.consumer._records import OffsetAndMetadata
 from kip848_client.consumer._requests import GroupRequests
-from kip848_client.consumer._wishes import CommitWishes
+from kip848_client.consumer._user_commits import UserCommits
 from kip848_client.core.fetch import AssignmentChanged, Event, Started, TopicsLimited
 from kip848_client.core.member import (
     LeaveMode,
@@ -119,12 +119,12 @@ class Engine(Generic[K, V]):
         self.positions = Positions(
             self.fetching, self.errors, self.clock, patience_ms=config.default_api_timeout_ms
         )
-        self.wishes = None if self.commits is None else self._build_wishes(self.commits)
+        self.user_commits = None if self.commits is None else self._build_user_commits(self.commits)
         self.group_driver: GroupDriver | None = None
         """The membership, once there was a subscription."""
         self._assignment: dict[TopicPartition, TopicId | None] = {}
         """What is assigned, with the topic's id if the group said it."""
-        self.held = Held(self.fetching.post)
+        self.fetchable = Fetchable(self.fetching.post)
         self._group: TaskGroup | None = None
         self._running = asyncio.Event()
         self._drain_by_ms = 0
@@ -148,8 +148,8 @@ class Engine(Generic[K, V]):
             fields=self.observers.fields,
         )
 
-    def _build_wishes(self, commits: Commits) -> CommitWishes:
-        return CommitWishes(
+    def _build_user_commits(self, commits: Commits) -> UserCommits:
+        return UserCommits(
             commits,
             self.tracker,
             self.path.in_flight,
@@ -440,7 +440,7 @@ class Engine(Generic[K, V]):
         new: Collection[TopicPartition],
     ) -> None:
         self._assignment = dict(assignment)
-        self.held.assignment_changed()
+        self.fetchable.assignment_changed()
         self.fetching.post(AssignmentChanged(self._assignment, frozenset(new)))
         # With a pattern, nothing else says which of the topics that ever matched are still ours.
         names = {tp.topic for tp in assignment}
@@ -453,7 +453,7 @@ class Engine(Generic[K, V]):
     def fetch_only(
         self, fetchable: Collection[TopicPartition], of: Mapping[TopicPartition, TopicId]
     ) -> None:
-        self.held.fetch_only(fetchable, of)
+        self.fetchable.fetch_only(fetchable, of)
 
     def want_poll(self) -> None:
         self.poller.attention()
@@ -467,9 +467,9 @@ class Engine(Generic[K, V]):
         self, offsets: Mapping[TopicPartition, CommittableOffset] | None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """Commit ``offsets``, or everything handed out."""
-        if self.wishes is None:
+        if self.user_commits is None:
             raise LocalProtocolError("offsets are committed for a group: set group_id")
-        return await self.wishes.commit(offsets)
+        return await self.user_commits.commit(offsets)
 
     async def committed(
         self, partitions: Iterable[TopicPartition]

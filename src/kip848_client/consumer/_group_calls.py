@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final, TypeVar
 
-from kip848_client.consumer._watched import Watched
+from kip848_client.consumer._observability import Observability
 from kip848_client.core.shown import shown
 from kip848_client.core.types import GroupMetadata
 from kip848_client.errors import LocalProtocolError
@@ -24,7 +24,7 @@ _NO_REBALANCE: Final = (
 )
 
 
-class GroupCalls(Watched[K, V]):
+class GroupCalls(Observability[K, V]):
     """The methods of ``Consumer`` about its group."""
 
     def group_metadata(self) -> GroupMetadata:

@@ -18,7 +18,7 @@ import anyio
 
 from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.consumer._commits import Commits
-from kip848_client.consumer._errors import ErrorBox
+from kip848_client.consumer._error_box import ErrorBox
 from kip848_client.consumer._group_log import GroupLog
 from kip848_client.consumer._listener import call_listener, listener_method
 from kip848_client.consumer._observers import ConsumerObservers

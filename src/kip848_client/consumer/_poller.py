@@ -30,7 +30,7 @@ from time import monotonic
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from kip848_client.consumer._deserializing import AT_ONCE_MAX, Deserializing
-from kip848_client.consumer._errors import ErrorBox
+from kip848_client.consumer._error_box import ErrorBox
 from kip848_client.consumer._record_path import Only, RecordPath
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConsumerClosed, Kip848Error, RecordUnreadable

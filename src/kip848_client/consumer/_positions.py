@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 
-from kip848_client.consumer._errors import ErrorBox
+from kip848_client.consumer._error_box import ErrorBox
 from kip848_client.consumer._fetch_driver import FetchDriver
 from kip848_client.core.cluster import NO_EPOCH
 from kip848_client.core.fetch import (

@@ -12,8 +12,8 @@ from kip848_client.consumer import Consumer
 from kip848_client.core.shown import repr_at_any_time, shown
 from kip848_client.errors import ConfigError, Kip848Error, LocalProtocolError
 from kip848_client.observe.core.watching import ConsumerHealth
+from kip848_client.processor._handlers import Function, RecordHandler
 from kip848_client.processor._processor_driver import ProcessorDriver
-from kip848_client.processor._working import Function, Working
 from kip848_client.processor.core._core import ProcessorCore
 from kip848_client.processor.core._model import ProcessorSettings
 from kip848_client.processor.core._records import Outputs, ProducerRecord
@@ -200,7 +200,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
             ProcessorCore(self._settings(), jittered),
             self._consumer,
             self._producer,
-            Working(
+            RecordHandler(
                 self._function,
                 self._producer,
                 batch=self._batch,

@@ -19,7 +19,7 @@ from kip848_client.core.ports import Clock
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConsumerClosed, Kip848Error, NotAssigned
 from kip848_client.processor._dead_letters import unreadable_record
-from kip848_client.processor._working import Rows, Working
+from kip848_client.processor._handlers import RecordHandler, Rows
 from kip848_client.processor.core import _commands as do
 from kip848_client.processor.core import _events as ev
 from kip848_client.processor.core._core import ProcessorCore
@@ -40,13 +40,13 @@ class ProcessorDriver:
         core: ProcessorCore,
         consumer: Consumer[Any, Any],
         producer: Producer[Any, Any],
-        working: Working,
+        handler: RecordHandler,
         clock: Clock,
     ) -> None:
         self._core = core
         self._consumer = consumer
         self._producer = producer
-        self._working = working
+        self._handler = handler
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._steps: Stepping[ev.Event] = Stepping(
@@ -67,7 +67,7 @@ class ProcessorDriver:
     @property
     def in_function(self) -> bool:
         """Whether the calling task is the one in which the function runs."""
-        return self._working.in_function
+        return self._handler.in_function
 
     async def run(self) -> None:
         """Process until the core says that it has ended. Raises what it says then."""
@@ -77,7 +77,7 @@ class ProcessorDriver:
             ends: list[asyncio.Future[Any]] = [task, self._ended]
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._working.end()
+            self._handler.end()
             task.cancel()
             self._release_all()
             try:
@@ -167,7 +167,7 @@ class ProcessorDriver:
         """Commands that are done at once."""
         match command:
             case do.Cut():
-                self._working.cut(command)
+                self._handler.cut(command)
             case do.Rewind(offsets):
                 for tp, offset in offsets.items():
                     self._hand.pop(tp, None)
@@ -223,7 +223,7 @@ class ProcessorDriver:
         await self._producer.send_offsets_to_transaction(command.offsets, self._consumer)
 
     async def _process(self, command: do.Process, rows: Rows) -> None:
-        self._steps.post(await self._working.process(command, rows))
+        self._steps.post(await self._handler.process(command, rows))
 
     def _to_bury(self, command: do.SendDeadLetters) -> Rows:
         """The records that become dead letters, and the records after them."""
@@ -233,7 +233,7 @@ class ProcessorDriver:
         return rows
 
     async def _send_dead_letters(self, command: do.SendDeadLetters, rows: Rows) -> None:
-        self._steps.post(await self._working.send_dead_letters(command, rows))
+        self._steps.post(await self._handler.send_dead_letters(command, rows))
 
 
 def _unforeseen(cause: BaseException | None) -> BaseException:

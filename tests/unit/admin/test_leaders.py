@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kip848_client.admin import _offsets
-from kip848_client.admin._asking import Asking
+from kip848_client.admin._request_router import RequestRouter
 from kip848_client.core.types import TopicPartition
 from kip848_client.core.wire import request_api
 from kip848_client.core.wire.messages.list_offsets import (
@@ -43,7 +43,7 @@ class Cluster:
         self.refuses: list[int] = []
         """What the next rows are refused with, one after the other."""
         transport: Any = FakeTransport(self._answer)
-        self.asking = Asking(transport, FakeClock(), Backoff(1, 1), 5_000)
+        self.router = RequestRouter(transport, FakeClock(), Backoff(1, 1), 5_000)
 
     def _answer(self, where: str, request: Any) -> Any:
         if request_api(request).name == "Metadata":
@@ -99,18 +99,18 @@ async def test_a_leader_that_moves_is_asked_again_under_its_new_epoch(leader: in
     cluster = Cluster({0: (1, 4), 1: (1, 4)}, {0: (leader, 6)})
     tps = [TopicPartition("t", 0), TopicPartition("t", 1)]
     found = await _offsets.list_offsets(
-        cluster.asking, dict.fromkeys(tps, LATEST), cluster.asking.deadline_ms(5_000)
+        cluster.router, dict.fromkeys(tps, LATEST), cluster.router.deadline_ms(5_000)
     )
     assert {tp.partition: each.offset for tp, each in found.items()} == {0: 40, 1: 41}
     assert cluster.asked == [("broker 1", {0: 4, 1: 4}), (f"broker {leader}", {0: 6})]
-    assert cluster.asking.node(leader).port == leader, "where it is was in the same answer"
+    assert cluster.router.node(leader).port == leader, "where it is was in the same answer"
 
 
 async def test_a_leader_that_has_not_heard_of_its_topic_is_looked_up_again() -> None:
     cluster = Cluster({0: (1, 4)}, {})
     cluster.refuses = [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     found = await _offsets.list_offsets(
-        cluster.asking, {TopicPartition("t", 0): LATEST}, cluster.asking.deadline_ms(5_000)
+        cluster.router, {TopicPartition("t", 0): LATEST}, cluster.router.deadline_ms(5_000)
     )
     assert [each.offset for each in found.values()] == [40]
     assert len(cluster.asked) == 2

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kip848_client.admin._failures import all_of
-from kip848_client.admin.core._rounds import OutOfTime, Rounds, refusal
+from kip848_client.admin.core._retry_rounds import DeadlineExceeded, Rounds, refusal
 from kip848_client.core.ports import ConnectionBroken, NotSent
 from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
@@ -112,7 +112,7 @@ def test_what_was_wrong_counts_more_than_that_the_time_is_over() -> None:
     rounds = found("a", "b")
     why = NotSent("connection refused")
     rounds.lost(("a",), why)
-    late = OutOfTime("no broker has answered")
+    late = DeadlineExceeded("no broker has answered")
     rounds.not_found(("a",), late)
     rounds.lost(("b",), late)
     said: dict[str, Kip848Error | None] = {}

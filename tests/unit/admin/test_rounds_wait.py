@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.admin.core._rounds import ANYONE, Rounds
+from kip848_client.admin.core._retry_rounds import ANYONE, Rounds
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import RequestTimedOut, refusal
 

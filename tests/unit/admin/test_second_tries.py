@@ -17,8 +17,8 @@ from kip848_client.admin import (
     _offsets,
     _topics,
 )
-from kip848_client.admin._asking import TRANSACTION_KEY, Asking
-from kip848_client.admin.core._rounds import refusal
+from kip848_client.admin._request_router import TRANSACTION_KEY, RequestRouter
+from kip848_client.admin.core._retry_rounds import refusal
 from kip848_client.core.ports import ConnectionBroken, NotSent
 from kip848_client.core.types import TopicPartition
 from kip848_client.core.wire import request_api
@@ -73,11 +73,11 @@ class Cluster:
         transport: Any = FakeTransport(self._answer)
         self.transport = transport
         self.clock = FakeClock()
-        self.asking = Asking(transport, self.clock, Backoff(1, 1), 5_000)
+        self.router = RequestRouter(transport, self.clock, Backoff(1, 1), 5_000)
 
     @property
     def deadline_ms(self) -> int:
-        return self.asking.deadline_ms(10_000)
+        return self.router.deadline_ms(10_000)
 
     def _answer(self, where: str, request: Any) -> Any:
         name = request_api(request).name
@@ -136,7 +136,7 @@ class Coordinators:
             }
 
         cluster = self.cluster
-        done, failed = await cluster.asking.of_coordinators(
+        done, failed = await cluster.router.of_coordinators(
             (name,), ask, cluster.deadline_ms, key_type=key_type
         )
         assert done == {name: "done"}
@@ -167,7 +167,7 @@ async def test_a_coordinator_that_refused_is_looked_up_by_the_next_call() -> Non
         code = ErrorCode.GROUP_AUTHORIZATION_FAILED
         return dict.fromkeys(targets, refusal(code, None, "Api"))
 
-    _, failed = await cluster.asking.of_coordinators(("g",), refuse, cluster.deadline_ms)
+    _, failed = await cluster.router.of_coordinators(("g",), refuse, cluster.deadline_ms)
     assert list(failed) == ["g"]
     await asked.ask("g")
     assert len(cluster.where("FindCoordinator")) == 2
@@ -187,9 +187,9 @@ async def test_a_coordinator_keeps_the_rack_that_was_told_before() -> None:
     cluster = Cluster()
     cluster.racks = {1: "a"}
     cluster.coordinators[0, "g"] = 1
-    await cluster.asking.brokers(cluster.deadline_ms)
+    await cluster.router.brokers(cluster.deadline_ms)
     await Coordinators(cluster).ask("g")
-    assert cluster.asking.node(1).rack == "a"
+    assert cluster.router.node(1).rack == "a"
 
 
 async def test_a_coordinator_is_known_though_metadata_does_not_name_it() -> None:
@@ -198,8 +198,8 @@ async def test_a_coordinator_is_known_though_metadata_does_not_name_it() -> None
     cluster.coordinators[0, "g"] = 1
     await Coordinators(cluster).ask("g")
     cluster.nodes = (2,)
-    await cluster.asking.brokers(cluster.deadline_ms)
-    assert cluster.asking.node(1).node_id == 1
+    await cluster.router.brokers(cluster.deadline_ms)
+    assert cluster.router.node(1).node_id == 1
 
 
 # -- each broker, any broker ---------------------------------------------------------------------
@@ -214,7 +214,7 @@ async def test_a_broker_that_left_is_not_asked_again() -> None:
             raise NotSent("broker 2 is down")
         return {node: "done"}
 
-    done, failed = await cluster.asking.of_each(ask, cluster.deadline_ms)
+    done, failed = await cluster.router.of_each(ask, cluster.deadline_ms)
     assert done == {1: "done"}
     assert "broker 2 has left the cluster" in str(failed[2])
 
@@ -226,7 +226,7 @@ def created(code: int = 0) -> CreateTopicsResponse:
 
 async def create(cluster: Cluster, *, validate_only: bool = False) -> None:
     await _topics.create_topics(
-        cluster.asking, (NewTopic("t"),), cluster.deadline_ms, validate_only=validate_only
+        cluster.router, (NewTopic("t"),), cluster.deadline_ms, validate_only=validate_only
     )
 
 
@@ -286,9 +286,9 @@ async def test_what_is_there_after_a_lost_try_was_made_by_it(
 
 async def test_a_request_takes_no_longer_than_the_call_may() -> None:
     cluster = Cluster()
-    assert cluster.asking.left_ms(cluster.clock.now_ms() + 70) == 70
-    assert cluster.asking.left_ms(cluster.clock.now_ms() - 70) == 1
-    assert cluster.asking.left_ms(cluster.clock.now_ms() + 70_000) == 5_000
+    assert cluster.router.left_ms(cluster.clock.now_ms() + 70) == 70
+    assert cluster.router.left_ms(cluster.clock.now_ms() - 70) == 1
+    assert cluster.router.left_ms(cluster.clock.now_ms() + 70_000) == 5_000
 
 
 # -- offsets -------------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ async def test_a_commit_is_sent_again_when_the_coordinator_refuses_it_by_partiti
 ) -> None:
     cluster = Cluster({"OffsetCommit": [stored(code), stored(0)]})
     cluster.coordinators[0, "g"] = 1
-    await _offsets.commit(cluster.asking, "g", {A: CommittedOffset(4)}, cluster.deadline_ms)
+    await _offsets.commit(cluster.router, "g", {A: CommittedOffset(4)}, cluster.deadline_ms)
     assert len(cluster.where("OffsetCommit")) == 2
 
 
@@ -334,7 +334,7 @@ async def test_which_partitions_are_reset(
         return {"g": {A: CommittedOffset(3)}}
 
     async def listed(
-        _asking: Asking, times: Mapping[TopicPartition, int], _deadline_ms: int
+        _router: RequestRouter, times: Mapping[TopicPartition, int], _deadline_ms: int
     ) -> dict[TopicPartition, ListedOffset]:
         return {tp: ListedOffset(9 if at == -1 else 0, -1, None) for tp, at in times.items()}
 
@@ -346,7 +346,7 @@ async def test_which_partitions_are_reset(
     monkeypatch.setattr(_offsets, "_check_inactive", is_inactive)
     cluster = Cluster()
     found = await _offsets.plan_reset(
-        cluster.asking, "g", reset, chosen, 0, cluster.deadline_ms, create=False
+        cluster.router, "g", reset, chosen, 0, cluster.deadline_ms, create=False
     )
     assert found == planned
 
@@ -372,7 +372,7 @@ def page(partition: int, *, more: bool) -> DescribeTopicPartitionsResponse:
 
 async def test_the_next_page_asks_for_the_topic_in_the_middle_of_which_the_last_one_ended() -> None:
     cluster = Cluster({"DescribeTopicPartitions": [page(0, more=True), page(1, more=False)]})
-    found = await _topics.describe_topics(cluster.asking, ("s", "t"), cluster.deadline_ms)
+    found = await _topics.describe_topics(cluster.router, ("s", "t"), cluster.deadline_ms)
     assert len(found["t"].partitions) == 2
     first, second = [
         [each.name for each in request.topics]

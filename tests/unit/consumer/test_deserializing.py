@@ -10,7 +10,7 @@ import pytest
 
 from kip848_client import TopicPartition
 from kip848_client.consumer._deserializing import AT_ONCE_MAX
-from kip848_client.consumer._errors import ErrorBox
+from kip848_client.consumer._error_box import ErrorBox
 from kip848_client.consumer._poller import Poller
 from kip848_client.core.fetch import Paused, Resumed, Sought
 from kip848_client.errors import ConsumerClosed, LocalProtocolError, NotAssigned, RecordUnreadable

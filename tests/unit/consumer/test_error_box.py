@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.consumer._errors import ErrorBox
+from kip848_client.consumer._error_box import ErrorBox
 from kip848_client.errors import Kip848Error
 
 

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from kip848_client.config import ConsumerConfig
-from kip848_client.consumer._errors import ErrorBox
+from kip848_client.consumer._error_box import ErrorBox
 from kip848_client.consumer._group_driver import GroupDriver
 from kip848_client.consumer._observers import ConsumerObservers
 from kip848_client.consumer._requests import GroupRequests

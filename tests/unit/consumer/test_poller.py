@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kip848_client import TopicPartition
-from kip848_client.consumer._errors import ErrorBox
+from kip848_client.consumer._error_box import ErrorBox
 from kip848_client.consumer._poller import Poller
 from kip848_client.core.offsets import CommittableOffset, InFlight
 from kip848_client.errors import ConsumerClosed, Kip848Error, NotAssigned, RecordUnreadable

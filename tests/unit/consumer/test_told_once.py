@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kip848_client.consumer._errors import ErrorBox
-from kip848_client.consumer._held import Held
+from kip848_client.consumer._error_box import ErrorBox
+from kip848_client.consumer._fetchable import Fetchable
 from kip848_client.consumer._positions import Positions
 from kip848_client.core.fetch import AllButHeld, FoundOffset, SeekEnded, StoredOffset
 from kip848_client.core.types import TopicId, TopicPartition
@@ -19,7 +19,7 @@ OF = dict.fromkeys((A, B), TopicId(b"t" * 16))
 
 def test_what_is_held_is_told_again_when_the_assignment_has_changed() -> None:
     told: list[AllButHeld] = []
-    held = Held(told.append)
+    held = Fetchable(told.append)
     held.fetch_only((A,), OF)
     held.fetch_only((A,), OF)
     assert len(told) == 1

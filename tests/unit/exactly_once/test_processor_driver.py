@@ -10,8 +10,8 @@ import pytest
 
 from kip848_client import Consumer, Producer, ProducerRecord, Record
 from kip848_client.core.types import TopicPartition
+from kip848_client.processor._handlers import RecordHandler
 from kip848_client.processor._processor_driver import ProcessorDriver
-from kip848_client.processor._working import Working
 from kip848_client.processor.core._core import ProcessorCore
 from kip848_client.processor.core._model import ProcessorSettings
 from kip848_client.runtime.clock import LoopClock
@@ -114,7 +114,7 @@ def _running(
         core,
         cast("Consumer[Any, Any]", log),
         producer,
-        Working(function, producer, batch=batch, dead_letter_topic=dead_letters),
+        RecordHandler(function, producer, batch=batch, dead_letter_topic=dead_letters),
         LoopClock(asyncio.get_running_loop()),
     )
 

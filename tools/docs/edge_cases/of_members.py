@@ -78,7 +78,7 @@ JOINING: Final = (
     Case(
         "Two processes, one forked from the other",
         "their members have different ids",
-        named(CONSUMER, "parts::processes_that_were_forked_have_members_of_their_own"),
+        named(CONSUMER, "factories::processes_that_were_forked_have_members_of_their_own"),
     ),
     Case(
         "A heartbeat fails, and the following join lacks fields",

@@ -19,7 +19,7 @@ from kip848_client.admin.core._model import (
     WorkerItem,
     WorkerState,
 )
-from kip848_client.admin.core._rounds import Refusal
+from kip848_client.admin.core._retry_rounds import Refusal
 from kip848_client.core.connect import PROTOCOL_TYPE, Items, WorkerAssignment, WorkerMetadata
 from kip848_client.core.wire.messages.connect_group import (
     ConnectGroupDescribeResponse,

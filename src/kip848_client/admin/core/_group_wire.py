@@ -14,7 +14,7 @@ from kip848_client.admin.core._model import (
     MemberDescription,
     Node,
 )
-from kip848_client.admin.core._rounds import Refusal, refusal_if_any
+from kip848_client.admin.core._retry_rounds import Refusal, refusal_if_any
 from kip848_client.core.connect import PROTOCOL_TYPE
 from kip848_client.core.types import TopicPartition
 from kip848_client.core.wire._codec import decode_at

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Final
 
 from kip848_client.admin.core._model import CommittedOffset, ListedOffset
-from kip848_client.admin.core._rounds import Refusal, refusal_if_any
+from kip848_client.admin.core._retry_rounds import Refusal, refusal_if_any
 from kip848_client.core.types import TopicPartition
 from kip848_client.core.wire.messages.list_offsets import (
     ListOffsetsRequest,

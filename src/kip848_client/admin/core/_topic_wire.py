@@ -13,7 +13,7 @@ from kip848_client.admin.core._model import (
     PartitionDescription,
     TopicDescription,
 )
-from kip848_client.admin.core._rounds import Refusal, refusal_if_any
+from kip848_client.admin.core._retry_rounds import Refusal, refusal_if_any
 from kip848_client.core.types import format_topic_id
 from kip848_client.core.wire.messages.configs import (
     DescribeConfigsRequest,

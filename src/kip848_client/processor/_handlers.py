@@ -24,7 +24,7 @@ from kip848_client.processor.core._records import ProducerRecord, outputs_of
 from kip848_client.producer import Producer
 from kip848_client.records import Record
 
-__all__ = ["Function", "Rows", "Working"]
+__all__ = ["Function", "RecordHandler", "Rows"]
 
 _TURN_S: Final = 0.01
 """A function that awaits nothing gives other tasks a turn this often."""
@@ -34,7 +34,7 @@ Rows = deque[Record[Any, Any]]
 Answer = ev.Processed | ev.FunctionFailed | ev.OutputRefused
 
 
-class Working:
+class RecordHandler:
     """One function, and where its outputs go."""
 
     def __init__(

@@ -22,7 +22,7 @@ __all__ = [
     "ANYONE",
     "LATER",
     "LOOK_UP_AGAIN",
-    "OutOfTime",
+    "DeadlineExceeded",
     "Refusal",
     "Rounds",
     "refusal",
@@ -66,7 +66,7 @@ LATER: Final = frozenset(
 """The broker is the right one and cannot answer yet."""
 
 
-class OutOfTime(RequestTimedOut):
+class DeadlineExceeded(RequestTimedOut):
     """Our own clock ended it."""
 
 
@@ -190,7 +190,7 @@ class Rounds(Generic[T, R]):
 
     def _note(self, target: T, error: Kip848Error) -> None:
         """That the time is over says less than what was wrong before."""
-        if not isinstance(error, OutOfTime) or target not in self._last:
+        if not isinstance(error, DeadlineExceeded) or target not in self._last:
             self._last[target] = error
 
     def _succeed(self, target: T, result: R) -> None:

@@ -1,5 +1,5 @@
 """Sends what an admin asks: to any broker, to each, to coordinators and to leaders, until it is
-answered or the time is over. The rules are in ``_rounds``.
+answered or the time is over. The rules are in ``_retry_rounds``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from kip848_client.admin._failures import named
 from kip848_client.admin.core._model import Node
-from kip848_client.admin.core._rounds import ANYONE, OutOfTime, Refusal, Rounds
+from kip848_client.admin.core._retry_rounds import ANYONE, DeadlineExceeded, Refusal, Rounds
 from kip848_client.core.ports import Clock, NotSent
 from kip848_client.core.types import ANY_VERSION, TopicPartition, VersionLimits, Wait
 from kip848_client.core.wire.messages.find_coordinator import (
@@ -38,7 +38,7 @@ from kip848_client.runtime._waits import Waits
 from kip848_client.runtime.net._transport import KafkaTransport
 from kip848_client.runtime.random import CHANCE
 
-__all__ = ["GROUP_KEY", "TRANSACTION_KEY", "Asking", "Send"]
+__all__ = ["GROUP_KEY", "TRANSACTION_KEY", "RequestRouter", "Send"]
 
 _log = logging.getLogger("kip848_client")
 
@@ -79,7 +79,7 @@ def _no_coordinator(kind: str) -> Callable[[str, Kip848Error | None], Kip848Erro
     return make
 
 
-class Asking:
+class RequestRouter:
     """What is common to all questions of one admin."""
 
     def __init__(
@@ -165,7 +165,7 @@ class Asking:
             async with asyncio.timeout(self._clock.left_s(deadline_ms)):
                 return await asked
         except TimeoutError as err:
-            raise OutOfTime("no broker has answered within the time allowed") from err
+            raise DeadlineExceeded("no broker has answered within the time allowed") from err
 
     async def _pause(self, failures: int, deadline_ms: int) -> bool:
         """Wait before another attempt; false when there is no time for one."""

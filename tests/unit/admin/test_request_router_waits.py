@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from kip848_client.admin._asking import Asking
+from kip848_client.admin._request_router import RequestRouter
 from kip848_client.core.wire.messages.find_coordinator import (
     FindCoordinatorResponse,
     FindCoordinatorResponseCoordinator,
@@ -40,9 +40,9 @@ class Slow:
     def add_brokers(self, _: Any) -> None: ...
 
 
-def asking(transport: Slow) -> Asking:
+def asking(transport: Slow) -> RequestRouter:
     clock = LoopClock(asyncio.get_running_loop())
-    return Asking(cast("KafkaTransport", transport), clock, Backoff(100, 1_000), 30_000)
+    return RequestRouter(cast("KafkaTransport", transport), clock, Backoff(100, 1_000), 30_000)
 
 
 async def ask_coordinator(transport: Slow) -> None:

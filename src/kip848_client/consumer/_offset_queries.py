@@ -20,13 +20,13 @@ from kip848_client.runtime.arguments import (
 )
 from kip848_client.runtime.client._runtime import ClientRuntime
 
-__all__ = ["Inquiry"]
+__all__ = ["OffsetQueries"]
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Inquiry(Generic[K, V]):
+class OffsetQueries(Generic[K, V]):
     """The part of ``Consumer`` that looks things up and changes nothing."""
 
     def __init__(self, config: ConsumerConfig) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from typing import TypeVar
 
 from kip848_client.config import ConsumerConfig
-from kip848_client.consumer._inquiry import Inquiry
+from kip848_client.consumer._offset_queries import OffsetQueries
 from kip848_client.consumer._view import MemberView, health_of, health_without, view_of
 from kip848_client.core.member import MemberState
 from kip848_client.core.types import TopicPartition
@@ -14,13 +14,13 @@ from kip848_client.observe.core.watching import ConsumerHealth, Lifecycle
 from kip848_client.runtime.arguments import checked_count, checked_timeout_ms
 from kip848_client.runtime.client._event_streams import EventHub, EventStream
 
-__all__ = ["Watched"]
+__all__ = ["Observability"]
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Watched(Inquiry[K, V]):
+class Observability(OffsetQueries[K, V]):
     """The part of ``Consumer`` that is for looking at it."""
 
     def __init__(self, config: ConsumerConfig) -> None:

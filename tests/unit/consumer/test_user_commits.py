@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kip848_client import CommitFailed, OffsetAndMetadata, TopicPartition
-from kip848_client.consumer._errors import ErrorBox
-from kip848_client.consumer._wishes import CommitWishes
+from kip848_client.consumer._error_box import ErrorBox
+from kip848_client.consumer._user_commits import UserCommits
 from kip848_client.core.offsets import CommitDone, CommittableOffset, InFlight, OffsetTracker
 from kip848_client.errors import ConsumerClosed, Kip848Error, NotAssigned, RequestTimedOut
 from tests.unit.consumer.fakes import FakeClock
@@ -40,7 +40,7 @@ class FakeCommits:
         return CommitDone(1, stored, {tp: self.refuse[tp] for tp in offsets if tp in self.refuse})
 
 
-class WishesHarness:
+class UserCommitsHarness:
     """A member that has A and B, and got 10 records of A."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class WishesHarness:
         self.commits = FakeCommits(self.tracker)
         self.in_group = True
         commits: Any = self.commits
-        self.wishes = CommitWishes(
+        self.user_commits = UserCommits(
             commits,
             self.tracker,
             self.in_flight,
@@ -71,8 +71,8 @@ class WishesHarness:
 
 
 async def test_everything_handed_out_is_stored() -> None:
-    harness = WishesHarness()
-    assert await harness.wishes.commit(None) == {
+    harness = UserCommitsHarness()
+    assert await harness.user_commits.commit(None) == {
         A: OffsetAndMetadata(10),
         B: OffsetAndMetadata(0),
     }
@@ -81,72 +81,72 @@ async def test_everything_handed_out_is_stored() -> None:
 
 
 async def test_after_a_loss_it_says_what_was_lost_and_says_it_once() -> None:
-    harness = WishesHarness()
+    harness = UserCommitsHarness()
     harness.take(A, B)
     with pytest.raises(CommitFailed, match=r"t-0 \(offset 10\).*not ours any more") as caught:
-        await harness.wishes.commit(None)
+        await harness.user_commits.commit(None)
     assert caught.value.offsets == {A: OffsetAndMetadata(10)}
     assert isinstance(caught.value.cause, NotAssigned)
     assert harness.commits.asked == []
-    assert await harness.wishes.commit(None) == {}
+    assert await harness.user_commits.commit(None) == {}
 
 
 async def test_what_is_left_is_stored_all_the_same() -> None:
-    harness = WishesHarness()
+    harness = UserCommitsHarness()
     harness.tracker.delivered(B, 5)
     harness.take(A)
     with pytest.raises(CommitFailed) as caught:
-        await harness.wishes.commit(None)
+        await harness.user_commits.commit(None)
     assert caught.value.offsets == {A: OffsetAndMetadata(10)}
     assert harness.commits.asked == [{B: CommittableOffset(5)}]
 
 
 async def test_explicit_offsets_of_what_was_ours_fail_each_time() -> None:
-    harness = WishesHarness()
+    harness = UserCommitsHarness()
     harness.take(A)
     wanted = {A: CommittableOffset(7, metadata="x"), B: CommittableOffset(3)}
     for _ in range(2):
         with pytest.raises(CommitFailed, match=r"t-0 \(offset 7\)") as caught:
-            await harness.wishes.commit(wanted)
+            await harness.user_commits.commit(wanted)
         assert caught.value.offsets == {A: OffsetAndMetadata(7, "x")}
     assert harness.commits.asked == [{B: CommittableOffset(3)}] * 2
 
 
 async def test_out_of_the_group_nothing_of_the_groups_is_sent() -> None:
     """Without its epoch a commit could overwrite what the new owner has stored."""
-    harness = WishesHarness()
+    harness = UserCommitsHarness()
     harness.in_group = False
     with pytest.raises(CommitFailed) as caught:
-        await harness.wishes.commit(None)
+        await harness.user_commits.commit(None)
     assert caught.value.offsets == {A: OffsetAndMetadata(10)}  # of B nothing is missing
     with pytest.raises(CommitFailed):
-        await harness.wishes.commit({B: CommittableOffset(0)})
+        await harness.user_commits.commit({B: CommittableOffset(0)})
     assert harness.commits.asked == []
 
 
 async def test_a_dead_consumer_says_so_and_what_is_not_stored() -> None:
-    harness = WishesHarness()
+    harness = UserCommitsHarness()
     fatal = Kip848Error("it is over")
     harness.errors.raise_always(fatal)
     with pytest.raises(CommitFailed, match="it is over") as caught:
-        await harness.wishes.commit(None)
+        await harness.user_commits.commit(None)
     assert caught.value.cause is fatal
     assert caught.value.offsets[A] == OffsetAndMetadata(10)
     harness.take(A, B)
     harness.tracker.told([A])
     with pytest.raises(Kip848Error, match="it is over"):
-        await harness.wishes.commit(None)
+        await harness.user_commits.commit(None)
 
 
 @pytest.mark.parametrize("how", ["refused", "closed"])
 async def test_a_failure_carries_the_offsets_that_were_meant(how: str) -> None:
-    harness = WishesHarness()
+    harness = UserCommitsHarness()
     if how == "refused":
         harness.commits.refuse[A] = RequestTimedOut("no answer")
     else:
         harness.commits.closed = ConsumerClosed("no answer")
     with pytest.raises(CommitFailed, match="no answer") as caught:
-        await harness.wishes.commit({A: CommittableOffset(4)})
+        await harness.user_commits.commit({A: CommittableOffset(4)})
     assert caught.value.offsets == {A: OffsetAndMetadata(4)}
 
 
@@ -154,23 +154,25 @@ async def test_a_failure_carries_the_offsets_that_were_meant(how: str) -> None:
 
 
 async def test_a_transaction_gets_what_was_handed_out() -> None:
-    harness = WishesHarness()
-    assert harness.wishes.for_transaction(None) == {
+    harness = UserCommitsHarness()
+    assert harness.user_commits.for_transaction(None) == {
         A: CommittableOffset(10),
         B: CommittableOffset(0),
     }
-    assert harness.wishes.for_transaction({A: CommittableOffset(3)}) == {A: CommittableOffset(3)}
+    assert harness.user_commits.for_transaction({A: CommittableOffset(3)}) == {
+        A: CommittableOffset(3)
+    }
 
 
 async def test_a_transaction_hears_that_the_group_took_a_partition() -> None:
-    harness = WishesHarness()
+    harness = UserCommitsHarness()
     harness.take(A)
     with pytest.raises(CommitFailed, match="the group took it"):
-        harness.wishes.for_transaction({A: CommittableOffset(10)})
+        harness.user_commits.for_transaction({A: CommittableOffset(10)})
 
 
 async def test_a_transaction_hears_that_a_partition_was_never_ours() -> None:
     never = TopicPartition("t", 7)
     with pytest.raises(CommitFailed, match="t-7 is not assigned to this consumer") as caught:
-        WishesHarness().wishes.for_transaction({never: CommittableOffset(1)})
+        UserCommitsHarness().user_commits.for_transaction({never: CommittableOffset(1)})
     assert caught.value.offsets == {never: OffsetAndMetadata(1)}

@@ -8,13 +8,13 @@ from typing import Final
 from kip848_client.core.fetch import AllButHeld
 from kip848_client.core.types import TopicId, TopicPartition
 
-__all__ = ["Held"]
+__all__ = ["Fetchable"]
 
 Limits = tuple[frozenset[TopicPartition], frozenset[TopicPartition]]
 _NONE: Final[frozenset[TopicPartition]] = frozenset()
 
 
-class Held:
+class Fetchable:
     """Tells the core of fetching (``post``) what has changed, and nothing twice."""
 
     def __init__(self, post: Callable[[AllButHeld], None]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kip848_client.consumer._commits import Commits
-from kip848_client.consumer._errors import ErrorBox
+from kip848_client.consumer._error_box import ErrorBox
 from kip848_client.consumer._records import OffsetAndMetadata
 from kip848_client.core.cluster import NO_EPOCH
 from kip848_client.core.fetch import FetchCore
@@ -19,12 +19,12 @@ from kip848_client.core.ports import Clock
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import CommitFailed, Kip848Error, NotAssigned
 
-__all__ = ["CommitWishes", "with_epochs"]
+__all__ = ["UserCommits", "with_epochs"]
 
 Offsets = Mapping[TopicPartition, CommittableOffset]
 
 
-class CommitWishes:
+class UserCommits:
     """``refresh_tracker`` is called before the tracker is looked at; ``in_group`` says whether the
     group's partitions are ours to commit at the moment, if they are the group's."""
 

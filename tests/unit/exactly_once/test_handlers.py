@@ -16,7 +16,7 @@ from kip848_client import ConfigError, Kip848Error, Producer, ProducerRecord, Re
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ProducerFenced, RecordTooLarge
 from kip848_client.processor._dead_letters import dead_letter_headers
-from kip848_client.processor._working import Rows, Working
+from kip848_client.processor._handlers import RecordHandler, Rows
 from kip848_client.processor.core import _commands as do
 from kip848_client.processor.core import _events as ev
 from kip848_client.processor.core._error_rules import Reaction, reaction
@@ -67,10 +67,10 @@ def _row(offset: int, timestamp: int = 7) -> Rec:
 
 def _made(
     function: Callable[[Any], Any], *, batch: bool = False, letters: str | None = None
-) -> tuple[Working, _Sender]:
+) -> tuple[RecordHandler, _Sender]:
     sender = _Sender()
     producer = cast("Producer[Any, Any]", sender)
-    return Working(function, producer, batch=batch, dead_letter_topic=letters), sender
+    return RecordHandler(function, producer, batch=batch, dead_letter_topic=letters), sender
 
 
 def _copy(record: Rec) -> ProducerRecord:
@@ -82,9 +82,9 @@ def _rows(*offsets: int) -> Rows:
 
 
 async def test_what_is_whole_leaves_the_hand() -> None:
-    working, sender = _made(_copy)
+    handler, sender = _made(_copy)
     rows = _rows(3, 5, 6, 9)
-    answer = await working.process(do.Process(1, _TP, 3, 7), rows)
+    answer = await handler.process(do.Process(1, _TP, 3, 7), rows)
     assert answer == ev.Processed(1, 7, 3)
     assert [each.offset for each in rows] == [9]
     assert [each[1] for each in sender.sent] == [b"v3", b"v5", b"v6"]
@@ -93,12 +93,12 @@ async def test_what_is_whole_leaves_the_hand() -> None:
 async def test_a_cut_ends_after_the_record_that_the_function_has() -> None:
     def function(record: Rec) -> ProducerRecord:
         if record.offset == 5:
-            working.cut(do.Cut(1, discard=False))
+            handler.cut(do.Cut(1, discard=False))
         return _copy(record)
 
-    working, sender = _made(function)
+    handler, sender = _made(function)
     rows = _rows(3, 5, 6)
-    assert await working.process(do.Process(1, _TP, 3, 7), rows) == ev.Processed(1, 6, 2)
+    assert await handler.process(do.Process(1, _TP, 3, 7), rows) == ev.Processed(1, 6, 2)
     assert [each.offset for each in rows] == [6]
     assert len(sender.sent) == 2
 
@@ -106,12 +106,12 @@ async def test_a_cut_ends_after_the_record_that_the_function_has() -> None:
 @pytest.mark.parametrize("batch", [False, True])
 async def test_what_is_discarded_is_not_sent(batch: bool) -> None:
     def function(_: Any) -> ProducerRecord:
-        working.cut(do.Cut(1, discard=True))
+        handler.cut(do.Cut(1, discard=True))
         return ProducerRecord("out")
 
-    working, sender = _made(function, batch=batch)
+    handler, sender = _made(function, batch=batch)
     rows = _rows(3, 5)
-    assert await working.process(do.Process(1, _TP, 3, 6), rows) == ev.Processed(1, 3, 0)
+    assert await handler.process(do.Process(1, _TP, 3, 6), rows) == ev.Processed(1, 3, 0)
     assert sender.sent == []
     assert len(rows) == 2
 
@@ -122,14 +122,14 @@ async def test_outputs_before_an_error_of_the_same_record_are_not_sent() -> None
         if record.offset == 5:
             raise ZeroDivisionError
 
-    working, sender = _made(function, letters="dead")
+    handler, sender = _made(function, letters="dead")
     rows = _rows(3, 5, 6)
-    answer = await working.process(do.Process(1, _TP, 3, 7), rows)
+    answer = await handler.process(do.Process(1, _TP, 3, 7), rows)
     assert isinstance(answer, ev.FunctionFailed)
     assert (answer.first, answer.until, answer.records) == (5, 6, 1)
     assert not hasattr(answer.error, "__notes__"), "it is not raised, and may be one for all"
     assert len(sender.sent) == 1
-    sent = await working.send_dead_letters(do.SendDeadLetters(2, _TP, 5, 6, answer.error), rows)
+    sent = await handler.send_dead_letters(do.SendDeadLetters(2, _TP, 5, 6, answer.error), rows)
     assert sent == ev.Processed(2, 6, 1)
     assert [each.offset for each in rows] == [6]
     assert sender.sent[-1][:5] == ("dead", b"v5", b"k", None, 7)
@@ -139,29 +139,29 @@ async def test_a_batch_that_fails_stays_in_hand_for_the_dead_letters() -> None:
     def function(_: list[Rec]) -> None:
         raise ZeroDivisionError
 
-    working, sender = _made(function, batch=True, letters="dead")
+    handler, sender = _made(function, batch=True, letters="dead")
     rows = _rows(3, 5, 9)
-    answer = await working.process(do.Process(1, _TP, 3, 6), rows)
+    answer = await handler.process(do.Process(1, _TP, 3, 6), rows)
     assert isinstance(answer, ev.FunctionFailed)
     assert (answer.first, answer.until, answer.records) == (3, 6, 0)
     command = do.SendDeadLetters(2, _TP, 3, 6, answer.error)
-    assert await working.send_dead_letters(command, rows) == ev.Processed(2, 6, 2)
+    assert await handler.send_dead_letters(command, rows) == ev.Processed(2, 6, 2)
     assert [each[1] for each in sender.sent] == [b"v3", b"v5"]
 
 
 @pytest.mark.parametrize("batch", [False, True])
 async def test_an_output_that_is_refused(batch: bool) -> None:
-    working, sender = _made(lambda _: ProducerRecord("out"), batch=batch)
+    handler, sender = _made(lambda _: ProducerRecord("out"), batch=batch)
     sender.refuse = RecordTooLarge("10 GB")
-    answer = await working.process(do.Process(1, _TP, 3, 4), _rows(3))
+    answer = await handler.process(do.Process(1, _TP, 3, 4), _rows(3))
     assert answer == ev.OutputRefused(1, 3, 4, sender.refuse)
 
 
 async def test_a_dead_letter_that_is_refused() -> None:
-    working, sender = _made(_copy, letters="dead")
+    handler, sender = _made(_copy, letters="dead")
     sender.refuse = RecordTooLarge("10 GB")
     command = do.SendDeadLetters(2, _TP, 3, 4, ValueError())
-    assert await working.send_dead_letters(command, _rows(3)) == ev.Failed(2, sender.refuse)
+    assert await handler.send_dead_letters(command, _rows(3)) == ev.Failed(2, sender.refuse)
 
 
 async def test_a_function_that_awaits_nothing_lets_others_have_their_turn() -> None:
@@ -176,11 +176,11 @@ async def test_a_function_that_awaits_nothing_lets_others_have_their_turn() -> N
     def function(_: Rec) -> None:
         clock.now += 0.004
 
-    working, _ = _made(function)
+    handler, _ = _made(function)
     clock = SimpleNamespace(now=0.0)
-    working._loop = cast("asyncio.AbstractEventLoop", SimpleNamespace(time=lambda: clock.now))
+    handler._loop = cast("asyncio.AbstractEventLoop", SimpleNamespace(time=lambda: clock.now))
     task = asyncio.create_task(other())
-    await working.process(do.Process(1, _TP, 0, 30), deque(_row(each) for each in range(30)))
+    await handler.process(do.Process(1, _TP, 0, 30), deque(_row(each) for each in range(30)))
     task.cancel()
     assert turns >= 9
 
@@ -194,26 +194,26 @@ async def test_a_cancellation_that_is_not_ours_is_an_error_of_the_function(is_as
             return future
         raise asyncio.CancelledError
 
-    working, _ = _made(function)
-    answer = await working.process(do.Process(1, _TP, 3, 4), _rows(3))
+    handler, _ = _made(function)
+    answer = await handler.process(do.Process(1, _TP, 3, 4), _rows(3))
     assert isinstance(answer, ev.FunctionFailed)
     assert isinstance(answer.error, Kip848Error)
-    working.end()
+    handler.end()
     with pytest.raises(asyncio.CancelledError):
-        await working.process(do.Process(1, _TP, 3, 4), _rows(3))
+        await handler.process(do.Process(1, _TP, 3, 4), _rows(3))
 
 
 @pytest.mark.parametrize("batch", [False, True])
 async def test_a_cancellation_that_a_serializer_lets_out_is_its_error(batch: bool) -> None:
-    working, sender = _made(lambda _: ProducerRecord("out"), batch=batch)
+    handler, sender = _made(lambda _: ProducerRecord("out"), batch=batch)
     sender.refuse = asyncio.CancelledError()
-    answer = await working.process(do.Process(1, _TP, 3, 4), _rows(3))
+    answer = await handler.process(do.Process(1, _TP, 3, 4), _rows(3))
     assert isinstance(answer, ev.OutputRefused)
     assert reaction(answer.error) is Reaction.POISON
     assert "let a CancelledError out" in str(answer.error)
-    working.end()
+    handler.end()
     with pytest.raises(asyncio.CancelledError):
-        await working.process(do.Process(1, _TP, 3, 4), _rows(3))
+        await handler.process(do.Process(1, _TP, 3, 4), _rows(3))
 
 
 async def test_an_error_that_cannot_be_changed_is_told_as_it_is() -> None:
@@ -221,8 +221,8 @@ async def test_an_error_that_cannot_be_changed_is_told_as_it_is() -> None:
         raise error
 
     error = _FrozenError(5)
-    working, _ = _made(function)
-    answer = await working.process(do.Process(1, _TP, 3, 4), _rows(3))
+    handler, _ = _made(function)
+    answer = await handler.process(do.Process(1, _TP, 3, 4), _rows(3))
     assert answer == ev.FunctionFailed(1, 3, 4, 0, error)
 
 
@@ -238,9 +238,9 @@ async def test_an_error_that_cannot_be_changed_is_told_as_it_is() -> None:
 async def test_an_output_that_is_refused_says_of_which_record(
     error: Exception, letters: str | None, notes: list[str]
 ) -> None:
-    working, sender = _made(lambda _: ProducerRecord("out"), letters=letters)
+    handler, sender = _made(lambda _: ProducerRecord("out"), letters=letters)
     sender.refuse = error
-    answer = await working.process(do.Process(1, _TP, 5, 6), _rows(5))
+    answer = await handler.process(do.Process(1, _TP, 5, 6), _rows(5))
     assert isinstance(answer, ev.OutputRefused)
     assert getattr(answer.error, "__notes__", []) == notes
 
@@ -249,16 +249,16 @@ async def test_who_calls_from_within_the_function_is_known() -> None:
     seen: list[bool] = []
 
     async def function(_: Rec) -> None:
-        seen.append(working.in_function)
+        seen.append(handler.in_function)
         seen.append(await asyncio.create_task(ask()))
 
     async def ask() -> bool:
-        return working.in_function
+        return handler.in_function
 
-    working, _ = _made(function)
-    await working.process(do.Process(1, _TP, 3, 4), _rows(3))
+    handler, _ = _made(function)
+    await handler.process(do.Process(1, _TP, 3, 4), _rows(3))
     assert seen == [True, False]
-    assert not working.in_function
+    assert not handler.in_function
 
 
 async def test_what_a_function_may_return() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kip848_client.config import ConsumerConfig
-from kip848_client.consumer import _parts
-from kip848_client.consumer._parts import fetch_core, group_core
+from kip848_client.consumer import _factories
+from kip848_client.consumer._factories import fetch_core, group_core
 from kip848_client.core.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
 from kip848_client.core.fetch import (
     AssignmentChanged,
@@ -36,7 +36,7 @@ def settings_of(monkeypatch: pytest.MonkeyPatch, **given: Any) -> FetchSettings:
     def core(settings: FetchSettings, _jitter: object) -> None:
         seen.append(settings)
 
-    monkeypatch.setattr(_parts, "FetchCore", core)
+    monkeypatch.setattr(_factories, "FetchCore", core)
     fetch_core(ConsumerConfig.of(given), FakeClock())
     return seen[0]
 
