@@ -38,7 +38,7 @@ def _short_lived_jvms(pytestconfig: pytest.Config) -> Iterator[None]:
 def spark() -> Iterator[SparkSession]:
     """``local[2]``. The format is found by itself: nobody registers it."""
     if shutil.which("java") is None:
-        pytest.skip("Spark needs Java 17, and there is no java")
+        pytest.skip("Spark needs Java 17, but there is no java")
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable

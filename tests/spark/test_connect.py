@@ -25,7 +25,7 @@ pytestmark = [
 def test_what_works_on_connect(mock_broker: BrokerThread, tmp_path: Path) -> None:
     """Where the server's machine has the package: all but pipelines, and these say so."""
     if shutil.which("java") is None:
-        pytest.skip("Spark needs Java 17, and there is no java")
+        pytest.skip("Spark needs Java 17, but there is no java")
     pytest.importorskip("grpc", reason="needs pyspark[connect]")
     for number in range(90):
         mock_broker.produce("a", b"%d" % number, partition=number % 3)

@@ -89,7 +89,7 @@ def test_the_program_for_spark_submit(
 @pytest.mark.mock_broker(topics={"orders": 3})
 def test_the_declarative_pipeline_runs(mock_broker: BrokerThread, tmp_path: Path) -> None:
     if shutil.which("java") is None:
-        pytest.skip("Spark needs Java 17, and there is no java")
+        pytest.skip("Spark needs Java 17, but there is no java")
     pytest.importorskip("grpc", reason="needs pyspark[pipelines]")
     import pyspark
 

@@ -71,7 +71,7 @@ def test_what_a_full_disk_has_no_room_for_is_not_committed(
     _produce(mock_broker, 200)
     limit(100_000)
     running = Pipeline(settings, spark=spark).start()
-    with pytest.raises(PipelineFailed, match="a disk is full: make room for the output"):
+    with pytest.raises(PipelineFailed, match="a disk is full: free space for the output"):
         running.wait(120)
     assert committed(mock_broker, "g") == 0
     assert not [each.name for each in output.iterdir() if each.name.startswith("batch_id")]
@@ -100,7 +100,7 @@ def test_a_topic_gets_nothing_where_the_checkpoint_has_no_room(
     mock_broker.wait_for(lambda broker: len(broker.requests("OffsetCommit")) > 0, timeout_s=120)
     limit(30)
     _produce(mock_broker, 20)
-    with pytest.raises(PipelineFailed, match="a disk is full: make room for the output, the check"):
+    with pytest.raises(PipelineFailed, match="a disk is full: free space for the output, the ch"):
         running.wait(120)
     assert committed_values(mock_broker.bootstrap, "b", 2) == []
     assert committed(mock_broker, "g") == 0

@@ -116,7 +116,7 @@ def test_what_cannot_be_written_is_told_and_nothing_of_it_is_there(
     for frame, options, told in (
         (rows, {"topc": "a"}, "did you mean topic"),
         (rows.select("value"), {}, "set the option topic, or add a column topic"),
-        (rows.selectExpr("1 value", "topic"), {}, "column value is int"),
+        (rows.selectExpr("1 value", "topic"), {}, "column value must be string or binary, got int"),
         (poisoned, {}, "column topic of a row is null"),
     ):
         with pytest.raises(Exception, match=told):

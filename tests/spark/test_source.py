@@ -112,7 +112,7 @@ def test_what_is_wrong_is_told_in_the_driver(
     said = {"kafka.bootstrap.servers": mock_broker.bootstrap, "subscribe": "a"}
     for options, told in (
         ({"subscrib": "b"}, "did you mean subscribe"),
-        ({"kafka.auto.offset.reset": "latest"}, "said by startingOffsets"),
+        ({"kafka.auto.offset.reset": "latest"}, "use startingOffsets"),
         ({"subscribe": "missing"}, "missing"),
         (
             {"kafka.bootstrap.servers": "127.0.0.1:1", "kafkaConsumer.pollTimeoutMs": "2000"},

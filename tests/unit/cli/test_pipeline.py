@@ -155,7 +155,7 @@ def test_a_file_that_is_wrong_ends_with_its_line(
     file.write_text('[source]\nbootstrap = "x"\n')
     assert main(["pipeline", "run", str(file)]) == 2
     told = capsys.readouterr().err
-    assert told.startswith(f"kip848 pipeline: {file}:2: there is no setting source.bootstrap; did")
+    assert told.startswith(f"kip848 pipeline: {file}:2: unknown setting source.bootstrap; did")
 
 
 def test_the_commands_of_the_page_about_clusters_are_commands(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """``Pipeline``: from topics to Parquet, tables or a topic, on Spark, by settings.
 
-``_config`` has the settings, ``config`` reads them; ``_pipeline`` begins, ``_running`` is what has
-begun. ``_guard`` says which output belongs to which checkpoint, ``_batches`` how a batch gets its
-directory, ``_sink`` what is done with each batch; ``_decode`` and ``_transform`` are the way from
-records to rows.
+``_config`` has the settings, ``config`` reads them; ``_pipeline`` starts a pipeline, ``_running``
+is a running one. ``core/_guard`` checks that output and checkpoint belong together, ``_batches``
+writes directories of batches, ``_sink`` handles each batch; ``_decode`` and ``_transform`` turn
+records into rows.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Directories of batches: each batch of the query has one, whole or not at all.
+"""Directories of batches: one per batch of the query, complete or absent.
 
-A batch is written beside, and its directory renamed. Spark repeats a batch that a crash has
-interrupted: it takes the place of the first try, whatever that had. So the output has at any time
-what the last try of each batch has, and a batch of a member of a group, which may have fewer rows
-when it is repeated (the rest is then another member's), is right as well.
+A batch is written to a staging directory, which is then renamed. Spark repeats a batch that a
+crash has interrupted; the repetition replaces the first attempt. So the output always has the last
+attempt of each batch. A member's batch may have fewer rows when it is repeated (another member then
+reads the rest), which is correct, too.
 
-``_batch.json`` in each directory says which offsets the rows come from. With them a member that
-comes back goes on after what it has written, where its process died before the group was told.
+``_batch.json`` in each directory has the offsets of the rows. If a process died before its offsets
+were committed to the group, a member that comes back uses them to continue after what it has
+written.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ from kip848_client.spark.pipeline.core._guard import batch_name, batch_number
 __all__ = ["NOTE", "STAGING", "BatchNote", "BatchOutput", "Ranges", "written_ranges"]
 
 STAGING: Final = "_staging"
-"""What is being written is in there: no reader of Parquet looks into such a directory."""
+"""The staging directory; Parquet readers ignore names that begin with an underscore."""
 NOTE: Final = "_batch.json"
 _DRIVER: Final = "_driver.json"
 _NOTES_MAX: Final = 100
-"""So many of the last batches are looked at: a group is seldom more than one behind."""
+"""The number of last batches to read: a group is rarely more than one behind."""
 
 Ranges = Mapping[str, Mapping[str, tuple[int, int]]]
-"""From and to, by topic and partition, as in the manifest of the source."""
+"""First offset, and the offset after the last one, by topic and partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchNote:
-    """What a batch has."""
+    """The content of a batch."""
 
     batch: int
     rows: int
@@ -47,7 +48,7 @@ class BatchNote:
     """The ids of the topics."""
 
     def to_json(self) -> str:
-        """As it is in the file."""
+        """The text of the file."""
         said = {
             "batch": self.batch,
             "rows": self.rows,
@@ -58,7 +59,7 @@ class BatchNote:
 
     @classmethod
     def of(cls, text: str, path: str) -> BatchNote:
-        """From the file. Raises ``OutputRefused``."""
+        """Read the text of the file. Raises ``OutputRefused``."""
         try:
             said = cast("dict[str, Any]", json.loads(text))
             ranges = {
@@ -67,13 +68,13 @@ class BatchNote:
             }
             return cls(int(said["batch"]), int(said["rows"]), ranges, dict(said["topics"]))
         except (ValueError, KeyError, TypeError, AttributeError) as err:
-            raise OutputRefused(f"{path} cannot be read: {err}; was it changed by hand?") from err
+            raise OutputRefused(f"{path} cannot be read: {err}; was it changed manually?") from err
 
 
 def written_ranges(notes: Iterable[BatchNote]) -> dict[str, Any]:
-    """What batches have, for the source's option ``written``: ranges by partition in their order,
-    those that touch as one, and the ids of the topics. Of a topic that was created again meanwhile
-    only what came after that counts."""
+    """The content of batches, for the source's option ``written``: sorted ranges by partition, with
+    adjacent ones joined, and the ids of the topics. If a topic was created again, only the batches
+    after that count."""
     known = list(notes)
     ids: dict[str, str] = {}
     for note in known:
@@ -97,7 +98,7 @@ def written_ranges(notes: Iterable[BatchNote]) -> dict[str, Any]:
 
 
 class BatchOutput:
-    """One output directory, as one driver writes it."""
+    """One output directory, written by one driver."""
 
     def __init__(self, files: Files, path: str) -> None:
         self._files = files
@@ -105,22 +106,22 @@ class BatchOutput:
         self._token = secrets.token_hex(8)
 
     def take_over(self) -> None:
-        """From now on this driver writes here, and no other: one that still runs elsewhere ends
-        with ``DriverReplaced``. What earlier ones have left half written is removed."""
+        """Make this the only driver that writes here: one that still runs elsewhere ends with
+        ``DriverReplaced``. Incomplete files of earlier drivers are removed."""
         who = {"token": self._token, "host": platform.node(), "pid": os.getpid()}
         self._files.write(f"{self._path}/{_DRIVER}", json.dumps(who, sort_keys=True) + "\n")
         self._files.remove(f"{self._path}/{STAGING}")
 
     def staged(self, number: int) -> str:
-        """Where the rows of a batch are to be written first."""
+        """The staging directory for the rows of a batch."""
         return f"{self._path}/{STAGING}/{self._token}-{number}"
 
     def discard(self, number: int) -> None:
-        """Remove what was written so far of a batch."""
+        """Remove the staging directory of a batch."""
         self._files.remove(self.staged(number))
 
     def publish(self, note: BatchNote) -> None:
-        """Give a batch that is written its place; a first try that is there goes. Raises
+        """Publish a batch from its staging directory; it replaces an earlier attempt. Raises
         ``DriverReplaced``."""
         self._files.write(f"{self.staged(note.batch)}/{NOTE}", note.to_json())
         self.check_driver()
@@ -132,24 +133,23 @@ class BatchOutput:
             raise DriverReplaced(_replaced(self._path, "another process")) from None
 
     def withdraw(self, number: int) -> None:
-        """A batch has no rows here (any more). Raises ``DriverReplaced``."""
+        """Remove a published batch, which has no rows any more. Raises ``DriverReplaced``."""
         self.check_driver()
         self._files.remove(f"{self._path}/{batch_name(number)}")
 
     def check_driver(self) -> None:
-        """Raises ``DriverReplaced`` when another driver has taken the output over."""
+        """Raise ``DriverReplaced`` if another driver has taken over the output."""
         text = self._files.read(f"{self._path}/{_DRIVER}")
         try:
             said = cast("dict[str, Any]", json.loads(text or "{}"))
         except ValueError:
             said = {}
         if said.get("token") != self._token:
-            who = f"process {said.get('pid')} on {said.get('host')}" if said else "somebody"
+            who = f"process {said.get('pid')} on {said.get('host')}" if said else "another process"
             raise DriverReplaced(_replaced(self._path, who))
 
     def last_notes(self, done: int | None) -> list[BatchNote]:
-        """The last batches that Spark has in its log of commits (up to ``done``). Raises
-        ``OutputRefused``."""
+        """The last batches in Spark's commit log (up to ``done``). Raises ``OutputRefused``."""
         numbers = sorted(
             number
             for name in self._files.names(self._path)
@@ -159,13 +159,13 @@ class BatchOutput:
         for number in numbers[-_NOTES_MAX:]:
             path = f"{self._path}/{batch_name(number)}/{NOTE}"
             text = self._files.read(path)
-            if text is not None:  # whoever moved the rest away knows why
+            if text is not None:  # the user has moved the file away
                 found.append(BatchNote.of(text, path))
         return found
 
 
 def _replaced(path: str, who: str) -> str:
     return (
-        f"{who} has taken the output {path} over: two drivers run with one checkpoint. This one "
-        "has written nothing since, and ends; let only one run"
+        f"{who} has taken over the output {path}: two drivers run with one checkpoint. This one "
+        "has written nothing since, and stops; run only one"
     )

@@ -1,4 +1,4 @@
-"""Spark's checkpoint, as far as a pipeline looks into it, and the lock of one driver."""
+"""Reads Spark's checkpoint, and locks it for one driver."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["DriverLock", "begun", "look_into", "planned"]
 
 
 def look_into(files: Files, path: str) -> Checkpoint:
-    """What a checkpoint has. Raises ``OutputRefused`` for a directory that is none."""
+    """The state of a checkpoint. Raises ``OutputRefused`` for an incomplete one."""
     planned = _last(files.names(f"{path}/offsets"))
     done = _last(files.names(f"{path}/commits"))
     text = files.read(f"{path}/metadata")
     if text is None:
         if planned is not None:
             raise OutputRefused(
-                f"the checkpoint {path} has batches and no file 'metadata': it is not whole. "
-                "Restore it, or begin anew with a new checkpoint (run.checkpoint) and a new "
+                f"the checkpoint {path} is incomplete: it has batches, but no file 'metadata'. "
+                "Restore it, or start over with a new checkpoint (run.checkpoint) and a new "
                 "directory (sink.path)"
             )
         return Checkpoint(path, None, None, None)
@@ -38,11 +38,11 @@ def look_into(files: Files, path: str) -> Checkpoint:
 
 
 def begun(files: Files, found: Checkpoint) -> Checkpoint:
-    """A checkpoint with an id. A new one is given its own, as Spark would when its query begins: so
-    that the output is bound to it before there is any row.
+    """A checkpoint with an id. A new one gets an id here, as Spark would do when its query starts:
+    the output is bound to it before the first row is written.
 
-    Where no batch was begun, files that Spark could not write whole go (a full disk): it begins
-    with directories that are empty, or not at all."""
+    If no batch was started, incomplete files of Spark's are removed (after a full disk): Spark
+    starts only with empty directories."""
     if found.planned is None:
         for folder in (f"{found.path}/offsets", f"{found.path}/commits"):
             for name in files.names(folder):
@@ -56,14 +56,14 @@ def begun(files: Files, found: Checkpoint) -> Checkpoint:
 
 
 def planned(files: Files, path: str, number: int) -> Manifest:
-    """What the source has planned for a batch that Spark has begun. Raises ``OutputRefused``."""
+    """The source's plan of a batch that Spark has started. Raises ``OutputRefused``."""
     file = f"{path.rstrip('/')}/offsets/{number}"
     lines = (files.read(file) or "").strip().splitlines()
     try:
         return Manifest.of(json.loads(lines[-1]))
     except (IndexError, ValueError) as err:
         raise OutputRefused(
-            f"{file} does not say what the source has planned: {err}; was it changed by hand?"
+            f"{file} has no valid plan of the source: {err}; was it changed manually?"
         ) from err
 
 
@@ -72,9 +72,9 @@ def _last(names: list[str]) -> int | None:
 
 
 class DriverLock:
-    """One driver on one machine: another one is refused at once. It ends with the process.
+    """Lets one driver run on this machine, and refuses others at once. It ends with the process.
 
-    Drivers on several machines are told apart by the output (``BatchOutput.take_over``).
+    Drivers on different machines are detected by ``BatchOutput.take_over``.
     """
 
     def __init__(self, checkpoint: Path) -> None:
@@ -82,7 +82,7 @@ class DriverLock:
         self._file: IO[str] | None = None
 
     def take(self) -> None:
-        """Raises ``OutputRefused`` when another driver runs."""
+        """Take the lock. Raises ``OutputRefused`` if another driver runs."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         file = self._path.open("a+", encoding="utf-8")
         try:
@@ -93,8 +93,7 @@ class DriverLock:
             file.close()
             raise OutputRefused(
                 f"another driver (process {who}) runs with the checkpoint {self._path.parent}: "
-                "stop it first, or give this pipeline a checkpoint (run.checkpoint) and an output "
-                "(sink.path) of its own"
+                "stop it first, or use another checkpoint (run.checkpoint) and output (sink.path)"
             ) from err
         file.seek(0)
         file.truncate()
@@ -103,7 +102,7 @@ class DriverLock:
         self._file = file
 
     def release(self) -> None:
-        """Let others run."""
+        """Release the lock."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -1,6 +1,6 @@
-"""The settings of a pipeline: one table, from which docs/reference/pipeline.md is made.
+"""The settings of a pipeline, from which docs/reference/pipeline.md is generated.
 
-The text below a setting says what it means.
+The text below a setting is its description there.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ __all__ = [
 ]
 
 BATCH_DIRECTORIES: Final = "parquet"
-"""The format whose batches have directories of their own."""
+"""The format with one directory per batch."""
 TOPIC: Final = "kip848"
-"""The format that writes to a topic."""
+"""The format for topics."""
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 _TRIGGER: Final = r"^(available-now|\d+ (milliseconds?|seconds?|minutes?|hours?))$"
 
 
 def _texts(said: Any) -> Any:
-    """``{"kafka": {"sasl": ..}}``, which is what TOML makes of a key with dots, as one level;
-    numbers and truth values as Spark wants them; ``${NAME}`` from the environment."""
+    """Options as strings: nested mappings, which TOML makes from keys with dots, as one level;
+    numbers and booleans in Spark's form; ``${NAME}`` from the environment."""
     if not isinstance(said, Mapping):
         return said
     found: dict[str, str] = {}
@@ -61,7 +61,7 @@ def _from_environment(found: re.Match[str]) -> str:
     try:
         return os.environ[found[1]]
     except KeyError:
-        raise ValueError(f"the environment has no variable {found[1]}") from None
+        raise ValueError(f"environment variable {found[1]} is not set") from None
 
 
 Options = Annotated[
@@ -70,11 +70,11 @@ Options = Annotated[
     AfterValidator(Properties),
     PlainSerializer(lambda options: Properties(options).masked()),
 ]
-"""Options by name. Neither ``repr`` nor a dump shows passwords."""
+"""Options by name. ``repr`` and dumps mask passwords."""
 
 
 class _Settings(BaseModel):
-    """Base of the sections: frozen, and without unknown names."""
+    """Base of the sections: frozen; unknown names are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -85,7 +85,7 @@ class SourceSettings(_Settings):
     bootstrap_servers: str = Field(min_length=1)
     """``host:port``, several separated by commas."""
     topics: tuple[str, ...] = ()
-    """The topics, by name."""
+    """The names of the topics."""
     topic_pattern: str | None = None
     """Instead of ``topics``: a regular expression that must match the whole topic name."""
     group: str | None = Field(None, min_length=1)
@@ -113,11 +113,11 @@ class SourceSettings(_Settings):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if bool(self.topics) == bool(self.topic_pattern):
-            raise ValueError("either topics or topic_pattern says what to read")
+            raise ValueError("set exactly one of topics and topic_pattern")
         if self.ownership == "shared" and self.group is None:
             raise ValueError("ownership = 'shared' needs a group")
         if self.ownership == "shared" and self.engine == "jvm":
-            raise ValueError("engine = 'jvm' is no member of a group: ownership is 'exclusive'")
+            raise ValueError("engine = 'jvm' cannot join a group: use ownership = 'exclusive'")
         return self
 
     @property
@@ -135,7 +135,7 @@ class DecodeSettings(_Settings):
     ``protobuf`` need Spark's packages of that name (``packages`` of ``[run]``).
     """
     columns: str | None = None
-    """For ``json``: the fields as in SQL, such as ``id bigint, name string``."""
+    """For ``json``: the fields as SQL columns, such as ``id bigint, name string``."""
     schema_file: str | None = None
     """For ``avro``: the schema in JSON (``.avsc``). For ``protobuf``: the descriptors that
     ``protoc --descriptor_set_out --include_imports`` writes."""
@@ -166,7 +166,7 @@ class DecodeSettings(_Settings):
                 what = "on_error" if name == "dead_letter" else "format"
                 raise ValueError(f"{what} = {getattr(self, what)!r} needs {name}")
             if is_there and not is_wanted:
-                raise ValueError(f"{name} has no meaning with format = {self.format!r}")
+                raise ValueError(f"{name} cannot be set with format = {self.format!r}")
         return self
 
 
@@ -185,7 +185,7 @@ class TransformSettings(_Settings):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.function is not None and self.sql is not None:
-            raise ValueError("either function or sql, not both")
+            raise ValueError("set only one of function and sql")
         return self
 
 
@@ -205,7 +205,7 @@ class SinkSettings(_Settings):
     bootstrap_servers: str | None = None
     """For ``kip848``: the brokers; ``None``: those of ``[source]``."""
     partition_by: tuple[str, ...] = ()
-    """Columns that become directories."""
+    """Columns to partition the output by."""
     options: Options = Field(default_factory=dict[str, str])
     """Options of the format."""
 
@@ -213,13 +213,15 @@ class SinkSettings(_Settings):
     def _check(self) -> Self:
         if self.format == TOPIC:
             if self.path is not None or self.table is not None or self.partition_by:
-                raise ValueError("format = 'kip848' has neither path nor table nor partition_by")
+                raise ValueError(
+                    "path, table and partition_by cannot be set with format = 'kip848'"
+                )
         elif self.topic is not None or self.bootstrap_servers is not None:
-            raise ValueError("topic and bootstrap_servers are for format = 'kip848'")
+            raise ValueError("topic and bootstrap_servers need format = 'kip848'")
         elif self.format == BATCH_DIRECTORIES and self.path is None:
             raise ValueError("format = 'parquet' needs path")
         elif (self.path is None) == (self.table is None):
-            raise ValueError("either path or table says where to write")
+            raise ValueError("set exactly one of path and table")
         return self
 
 
@@ -235,8 +237,8 @@ class RunSettings(_Settings):
     process the records that exist at the start, then stop.
     """
     master: str = "local[*]"
-    """Spark's master: ``local[*]`` is this machine, ``spark://HOST:PORT``, ``yarn`` or
-    ``k8s://...`` a cluster."""
+    """Spark's master: ``local[*]`` is this machine; ``spark://HOST:PORT``, ``yarn`` or
+    ``k8s://...`` is a cluster."""
     name: str = "kip848 pipeline"
     """The application's name in Spark."""
     packages: tuple[str, ...] = ()
@@ -283,8 +285,8 @@ class PipelineConfig(_Settings):
     def _check(self) -> Self:
         if self.decode.on_error == "dead-letter" and self.sink.format != BATCH_DIRECTORIES:
             raise ValueError(
-                "decode.on_error = 'dead-letter' is for sink.format = 'parquet'; with "
-                f"{self.sink.format!r} it is 'fail' or 'drop'"
+                "decode.on_error = 'dead-letter' needs sink.format = 'parquet'; with "
+                f"{self.sink.format!r} use 'fail' or 'drop'"
             )
         paths = [self.sink.path, self.run.checkpoint, self.decode.dead_letter]
         said = [path.rstrip("/") for path in paths if path is not None]

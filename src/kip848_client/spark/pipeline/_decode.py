@@ -1,7 +1,7 @@
-"""From bytes to fields, and which records cannot be decoded.
+"""Decodes bytes to fields, and marks the records that cannot be decoded.
 
-A frame gets ``BAD`` for a moment, whether a record cannot be decoded, and keeps its bytes. What
-becomes of such records is the caller's business.
+Such records have ``True`` in the temporary column ``BAD``, and keep their bytes. The caller decides
+what happens to them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["BAD", "POISON", "bad_records", "decoded", "good_only", "good_or_rais
 BAD: Final = "__kip848_bad"
 _RAW: Final = "__kip848_raw"
 POISON: Final = "kip848: poison record"
-"""How the message of a record begins that cannot be decoded."""
+"""How the error for a record that cannot be decoded begins."""
 _TEXT: Final = "__kip848_text"
 _PARSED: Final = "__kip848_parsed"
 _MISSING: Final = {
@@ -35,8 +35,8 @@ _MISSING: Final = {
 
 
 def decoded(frame: DataFrame, settings: DecodeSettings) -> DataFrame:
-    """``value`` decoded, and ``BAD``. A ``value`` of null stays null, and is not bad. Raises
-    ``ConfigError`` for a schema that is wrong or a package that is missing."""
+    """Decode ``value``, and add ``BAD``. A null ``value`` stays null, and is not bad. Raises
+    ``ConfigError`` for an invalid schema or a missing package."""
     frame = frame.withColumn(_RAW, F.col("value"))
     if settings.skip_bytes:
         rest = F.expr(f"substring(value, {settings.skip_bytes + 1})")
@@ -56,9 +56,9 @@ def decoded(frame: DataFrame, settings: DecodeSettings) -> DataFrame:
 
 
 def good_or_raise(frame: DataFrame) -> DataFrame:
-    """Without ``BAD``. A record that cannot be decoded fails the task that meets it, and names it:
-    no row of it is left out without a word, whatever reads the frame."""
-    told = F.concat(
+    """Remove ``BAD``. A record that cannot be decoded fails its task with an error that names the
+    record, so that no record is lost silently."""
+    message = F.concat(
         F.lit(f"{POISON}: topic "),
         F.col("topic"),
         F.lit(", partition "),
@@ -66,17 +66,17 @@ def good_or_raise(frame: DataFrame) -> DataFrame:
         F.lit(", offset "),
         F.col("offset").cast("string"),
     )
-    is_good = F.when(F.col(BAD), F.raise_error(told).cast("boolean")).otherwise(F.lit(True))
+    is_good = F.when(F.col(BAD), F.raise_error(message).cast("boolean")).otherwise(F.lit(True))
     return frame.where(is_good).drop(BAD, _RAW)
 
 
 def good_only(frame: DataFrame) -> DataFrame:
-    """What could be decoded."""
+    """The decoded records."""
     return frame.where(~F.col(BAD)).drop(BAD, _RAW)
 
 
 def bad_records(frame: DataFrame) -> DataFrame:
-    """What could not, as it came."""
+    """The records that could not be decoded, with their bytes."""
     columns = [
         F.col(_RAW).alias(name) if name == "value" else F.col(name) for name in frame.columns
     ]
@@ -96,7 +96,7 @@ def _fields(columns: str) -> StructType:
 
 
 def _from_json(frame: DataFrame, fields: StructType) -> DataFrame:
-    """Spark's parser keeps the text of what it cannot parse in a field of its own."""
+    """Decode JSON. Spark's parser puts text that it cannot parse into a separate field."""
     schema = StructType([*fields.fields, StructField(_TEXT, StringType())])
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _TEXT}
     parsed = F.from_json(F.col("value").cast("string"), schema, options)
@@ -109,7 +109,7 @@ def _from_json(frame: DataFrame, fields: StructType) -> DataFrame:
 
 
 def _from_package(frame: DataFrame, settings: DecodeSettings) -> DataFrame:
-    """Spark's own functions for Avro and Protobuf, by which what cannot be decoded is null."""
+    """Decode with Spark's own functions for Avro and Protobuf, which return null on failure."""
     parsed = _parsed_by_package(settings)
     try:
         marked = frame.withColumn(_PARSED, parsed)
@@ -147,15 +147,15 @@ def _parsed_by_package(settings: DecodeSettings) -> Column:
         )
     except (TypeError, AnalysisException) as err:
         raise _not_there(settings.format) from err
-    except ValueError as err:  # it is no text, or no JSON
+    except ValueError as err:  # not text, or not JSON
         raise ConfigError(f"decode.schema_file {file}: {err}") from err
 
 
 def _in_two_records(schema: object) -> str:
-    """A schema of the same bytes: a record of one field is written as the field is.
+    """Wrap a schema in two records of one field, which are encoded exactly like the field.
 
-    For what it cannot decode ``from_avro`` gives a record whose fields are null, as if these nulls
-    had been written. The inner record of what was written is never null."""
+    If decoding fails, ``from_avro`` returns a record whose fields are null, as if the nulls had
+    been written. With the wrapper the inner record is null only if decoding failed."""
     for name in ("it", "inner"):
         record = f"kip848_with_{name}"
         schema = {"type": "record", "name": record, "fields": [{"name": name, "type": schema}]}
@@ -167,7 +167,7 @@ def _not_there(kind: str) -> ConfigError:
 
     package = f"org.apache.spark:{_MISSING[kind]}_2.13:{pyspark.__version__}"
     return ConfigError(
-        f"decode.format = {kind!r} needs Spark's package for it, which this session does not have: "
+        f"decode.format = {kind!r} needs Spark's package for it, which this session lacks: "
         f"set run.packages = [{package!r}]"
     )
 

@@ -1,4 +1,4 @@
-"""What ends a pipeline, or does not let it begin."""
+"""Errors that end a pipeline, or prevent its start."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ class OutputRefused(ConfigError):
 
 
 class DriverReplaced(PipelineFailed):
-    """Another driver has taken the output over. This one has written nothing since."""
+    """Another driver has taken over the output. This one has written nothing since."""

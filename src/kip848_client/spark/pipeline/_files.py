@@ -1,5 +1,4 @@
-"""The few things that are done to files beside Spark's own writing: on this machine, or by Hadoop's
-file systems where Spark's paths lead elsewhere."""
+"""File operations besides Spark's own: on this machine, or through Hadoop's file systems."""
 
 from __future__ import annotations
 
@@ -15,31 +14,31 @@ __all__ = ["Files", "HadoopFiles", "LocalFiles", "local_path"]
 
 
 class Files(Protocol):
-    """Paths are texts, as Spark takes them. All raise ``OSError``."""
+    """File operations. Paths are strings, as for Spark. All methods raise ``OSError``."""
 
     def read(self, path: str) -> str | None:
-        """A small file; ``None`` when there is none."""
+        """Read a small file; ``None`` if it does not exist."""
         ...
 
     def write(self, path: str, text: str) -> None:
-        """A small file, whole or not at all; what was there is replaced."""
+        """Write or replace a small file atomically."""
         ...
 
     def names(self, path: str) -> list[str]:
-        """What is in a directory, sorted; nothing when there is none."""
+        """The names in a directory, sorted; empty if it does not exist."""
         ...
 
     def move(self, path: str, target: str) -> None:
-        """Rename a directory. Raises ``FileExistsError`` when the target exists."""
+        """Rename a directory. Raises ``FileExistsError`` if the target exists."""
         ...
 
     def remove(self, path: str) -> None:
-        """Remove a file, or a directory with all that is in it, if there is one."""
+        """Remove a file, or a directory with its content, if it exists."""
         ...
 
 
 def local_path(path: str) -> Path | None:
-    """The path on this machine, if it says by itself that it is there (``file:/...``)."""
+    """The path on this machine if it has the scheme ``file:``, otherwise ``None``."""
     for scheme in ("file://", "file:"):
         if path.startswith(scheme):
             return Path(path.removeprefix(scheme))
@@ -47,17 +46,17 @@ def local_path(path: str) -> Path | None:
 
 
 class LocalFiles:
-    """This machine's."""
+    """Files of this machine."""
 
     def read(self, path: str) -> str | None:
-        """A small file; ``None`` when there is none."""
+        """Read a small file; ``None`` if it does not exist."""
         try:
             return _local(path).read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
 
     def write(self, path: str, text: str) -> None:
-        """A small file, whole or not at all."""
+        """Write a small file atomically."""
         target = _local(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
@@ -72,7 +71,7 @@ class LocalFiles:
             raise
 
     def names(self, path: str) -> list[str]:
-        """What is in a directory, sorted."""
+        """The names in a directory, sorted."""
         try:
             return sorted(each.name for each in _local(path).iterdir())
         except FileNotFoundError:
@@ -85,7 +84,7 @@ class LocalFiles:
         _local(path).rename(_local(target))
 
     def remove(self, path: str) -> None:
-        """Remove what is there."""
+        """Remove a file or a directory, if it exists."""
         found = _local(path)
         if found.is_dir() and not found.is_symlink():
             shutil.rmtree(found)
@@ -98,7 +97,7 @@ def _local(path: str) -> Path:
 
 
 class HadoopFiles:
-    """Those of Hadoop's file systems, in Spark's JVM."""
+    """Files of Hadoop's file systems, in Spark's JVM."""
 
     def __init__(self, jvm: Any, configuration: Any) -> None:
         self._hadoop = jvm.org.apache.hadoop.fs
@@ -107,23 +106,23 @@ class HadoopFiles:
 
     @classmethod
     def of(cls, spark: Any) -> HadoopFiles:
-        """With the settings of a session. Raises ``ConfigError`` for one of Spark Connect."""
+        """With the settings of a session. Raises ``ConfigError`` for Spark Connect."""
         try:
             context = spark.sparkContext
         except Exception as err:
             raise ConfigError(
-                "a pipeline needs a session of its own, not one of Spark Connect, for it reads and "
-                "writes files through Spark's JVM: run it in another process (kip848 pipeline run) "
-                "with the cluster as run.master, or use format('kip848') in this session"
+                "a pipeline cannot use Spark Connect: it reads and writes files through Spark's "
+                "JVM. Run it in another process (kip848 pipeline run) with the cluster as "
+                "run.master, or use format('kip848') in this session"
             ) from err
         return cls(context._jvm, context._jsc.hadoopConfiguration())  # noqa: SLF001 - no other way
 
     def is_local(self, path: str) -> bool:
-        """Whether a path leads to this machine's files."""
+        """Whether a path is on this machine."""
         return str(self._system(path).getUri().getScheme()) == "file"
 
     def local(self, path: str) -> Path:
-        """Where that is on this machine."""
+        """The path on this machine."""
         return Path(str(self._system(path).makeQualified(self._path(path)).toUri().getPath()))
 
     def _path(self, path: str) -> Any:
@@ -133,7 +132,7 @@ class HadoopFiles:
         return self._path(path).getFileSystem(self._configuration)
 
     def read(self, path: str) -> str | None:
-        """A small file; ``None`` when there is none."""
+        """Read a small file; ``None`` if it does not exist."""
         with _as_os_error(path):
             system = self._system(path)
             if not system.exists(self._path(path)):
@@ -145,7 +144,7 @@ class HadoopFiles:
                 stream.close()
 
     def write(self, path: str, text: str) -> None:
-        """A small file, whole or not there: it is written beside and renamed."""
+        """Write a small file: to a temporary name, which is then renamed."""
         folder, _, name = path.rpartition("/")
         draft = f"{folder}/.{name}.{secrets.token_hex(4)}"
         with _as_os_error(path):
@@ -160,7 +159,7 @@ class HadoopFiles:
                 raise OSError(f"{draft} could not be renamed to {path}")
 
     def names(self, path: str) -> list[str]:
-        """What is in a directory, sorted."""
+        """The names in a directory, sorted."""
         with _as_os_error(path):
             system = self._system(path)
             if not system.exists(self._path(path)):
@@ -179,13 +178,13 @@ class HadoopFiles:
                 raise OSError(f"{path} could not be renamed to {target}")
 
     def remove(self, path: str) -> None:
-        """Remove what is there."""
+        """Remove a file or a directory, if it exists."""
         with _as_os_error(path):
             self._system(path).delete(self._path(path), True)
 
 
 class _as_os_error:  # noqa: N801 - reads as a word
-    """What the JVM raises as ``OSError``, so that callers know one kind."""
+    """Raises errors of the JVM as ``OSError``."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -195,5 +194,5 @@ class _as_os_error:  # noqa: N801 - reads as a word
 
     def __exit__(self, kind: Any, err: BaseException | None, _trace: Any) -> None:
         if err is not None and not isinstance(err, OSError) and hasattr(err, "java_exception"):
-            told = str(getattr(err, "java_exception", err))
-            raise OSError(f"{self._path}: {told}") from err
+            message = str(getattr(err, "java_exception", err))
+            raise OSError(f"{self._path}: {message}") from err

@@ -1,5 +1,5 @@
-"""What a pipeline writes to, made sure of before the first batch: output and checkpoint belong
-together, and this driver alone writes."""
+"""Prepares the outputs before the first batch: output and checkpoint belong together, and only this
+driver writes."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _TRIED: Final = ".kip848-write-test"
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The directories of a pipeline, bound and taken over."""
+    """The directories of a pipeline, bound to its checkpoint and taken over."""
 
     files: Files
-    """Where they are."""
+    """The file system."""
     query_id: str
     batches: BatchOutput | None
-    """``None``: Spark writes them by itself, or there are none."""
+    """``None`` if Spark itself writes the output."""
     dead: BatchOutput | None
     written: str | None
-    """What the source is told that the output has (option ``written``)."""
+    """The value of the source's option ``written``: what the output already has."""
 
     @property
     def written_option(self) -> dict[str, str]:
-        """The option, where there is something to tell."""
+        """The option ``written``, if there is one."""
         return {} if self.written is None else {"written": self.written}
 
 
 def prepare(files: Files, config: PipelineConfig) -> Outputs:
-    """Look, bind, take over. Raises ``OutputRefused``, and ``OSError`` for a directory that cannot
-    be read or written."""
+    """Check the outputs, bind them to the checkpoint, and take them over. Raises ``OutputRefused``,
+    and ``OSError`` for a directory that cannot be read or written."""
     path = config.run.checkpoint.rstrip("/")
     found = look_into(files, path)
     wanted = _binding(config, found.query_id or "")
@@ -78,12 +78,12 @@ def _check(
     names = files.names(path)
     text = files.read(f"{path}/{BINDING}")
     if text is None and not is_ours and visible(names):
-        return  # a table that was there before
+        return  # a table that existed before
     binding = None if text is None else Binding.of(text, f"{path}/{BINDING}")
     check(path, names, binding, checkpoint, wanted)
 
 
 def _try_to_write(files: Files, path: str) -> None:
-    """So that a directory that cannot be written is told before Spark reads anything."""
+    """Fail before Spark reads anything if the directory cannot be written."""
     files.write(f"{path}/{_TRIED}", "")
     files.remove(f"{path}/{_TRIED}")

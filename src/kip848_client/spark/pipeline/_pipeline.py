@@ -1,4 +1,4 @@
-"""``Pipeline``: from topics to files, tables or a topic, as the settings say."""
+"""``Pipeline``: from topics to files, tables or a topic, by settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kip848_client.spark.pipeline._config import TOPIC, PipelineConfig
 from kip848_client.spark.pipeline._files import HadoopFiles
 from kip848_client.spark.pipeline._outputs import Outputs, prepare
 from kip848_client.spark.pipeline._running import Running
-from kip848_client.spark.pipeline._session import give_to_executors, new_session
+from kip848_client.spark.pipeline._session import new_session, ship_to_executors
 from kip848_client.spark.pipeline._sink import BatchSink, rows_of
 from kip848_client.spark.pipeline._transform import Transform, transform_of
 from kip848_client.spark.pipeline.config import config_from, load_config
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Pipeline"]
 
-_SAID_ELSEWHERE: Final = {
-    "control": "it is the pipeline's own",
-    "written": "it is the pipeline's own",
-    "subscribe": "name the topics by source.topics",
-    "subscribepattern": "name the topics by source.topic_pattern",
-    "assign": "name the topics by source.topics",
-    "ownership": "it is source.ownership",
-    "startingoffsets": "it is source.starting",
-    "maxoffsetspertrigger": "it is source.max_records_per_batch",
-    "kafka.bootstrap.servers": "it is source.bootstrap_servers",
-    "kafka.group.id": "it is source.group",
+_SET_ELSEWHERE: Final = {
+    "control": "the pipeline sets it",
+    "written": "the pipeline sets it",
+    "subscribe": "use source.topics",
+    "subscribepattern": "use source.topic_pattern",
+    "assign": "use source.topics",
+    "ownership": "use source.ownership",
+    "startingoffsets": "use source.starting",
+    "maxoffsetspertrigger": "use source.max_records_per_batch",
+    "kafka.bootstrap.servers": "use source.bootstrap_servers",
+    "kafka.group.id": "use source.group",
 }
 
 
@@ -74,7 +74,7 @@ class Pipeline:
     ) -> None:
         self.config = config if isinstance(config, PipelineConfig) else config_from(config)
         for name in self.config.source.options:
-            why = _SAID_ELSEWHERE.get(name.lower())
+            why = _SET_ELSEWHERE.get(name.lower())
             if why is not None:
                 raise ConfigError(f"source.options.{name} cannot be set: {why}")
         self._transform = transform_of(self.config.transform, transform)
@@ -96,7 +96,7 @@ class Pipeline:
         return cls(load_config(file))
 
     def start(self) -> Running:
-        """Begin, or go on where the checkpoint is.
+        """Start, or resume at the checkpoint.
 
         Returns:
             The running pipeline. Leave its ``with`` block, or call ``stop``, to end it.
@@ -137,8 +137,8 @@ class Pipeline:
         else:
             ours = {"control": control, **outputs.written_option}
             ours["ownership"] = "shared" if self.config.source.is_shared else "exclusive"
-            # what is registered after them finds them
-            give_to_executors(spark, self.config.run)
+            # a data source that is registered later can import them
+            ship_to_executors(spark, self.config.run)
             spark.dataSource.register(Kip848DataSource)
             frame = spark.readStream.format("kip848").options(**options, **ours).load()
             running = Running(self.config, spark, control, options)
@@ -146,11 +146,11 @@ class Pipeline:
         try:
             running.follow(self._query(frame, outputs, running))
         except PySparkException as err:
-            raise ConfigError(f"the query cannot begin: {cause_of(str(err))}") from err
+            raise ConfigError(f"the query cannot start: {cause_of(str(err))}") from err
         return running
 
     def _source_options(self) -> dict[str, str]:
-        """Those that both engines have."""
+        """The options that both engines have."""
         source = self.config.source
         said = {
             **source.options,
@@ -168,23 +168,23 @@ class Pipeline:
         return said
 
     def _try_out(self, spark: SparkSession, frame: DataFrame) -> None:
-        """Decode and transform nothing, so that what is wrong with that is told now."""
+        """Decode and transform an empty frame, so that errors are raised now."""
         nothing = spark.createDataFrame([], frame.schema)
         try:
             found = rows_of(nothing, self.config, self._transform)
             names = [each.name.lower() for each in found.schema.fields]
             empty = [e.name for e in found.schema.fields if isinstance(e.dataType, NullType)]
         except PySparkException as err:
-            raise ConfigError(f"the records cannot be made rows: {cause_of(str(err))}") from err
+            raise ConfigError(f"records cannot be turned into rows: {cause_of(str(err))}") from err
         twice = sorted({name for name in names if names.count(name) > 1})
         missing = [each for each in self.config.sink.partition_by if each.lower() not in names]
         if twice:
-            raise ConfigError(f"the transform gives two columns {twice[0]!r}: name one otherwise")
+            raise ConfigError(f"the transform returns two columns {twice[0]!r}: rename one")
         if empty:
-            raise ConfigError(f"the transform gives a column {empty[0]!r} without a type: cast it")
+            raise ConfigError(f"the transform returns column {empty[0]!r} without a type: cast it")
         if missing:
             raise ConfigError(
-                f"sink.partition_by names {missing[0]!r}, and the rows have {', '.join(names)}"
+                f"sink.partition_by has {missing[0]!r}, but the rows have {', '.join(names)}"
             )
 
     def _query(self, frame: DataFrame, outputs: Outputs, running: Running) -> StreamingQuery:
@@ -231,6 +231,6 @@ def _by_spark(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
     except PySparkException as err:
         package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}"
         raise ConfigError(
-            f"source.engine = 'jvm' cannot be had: {cause_of(str(err))} Spark's own source is in "
-            f"the package {package}: name it in run.packages"
+            f"source.engine = 'jvm' is not available: {cause_of(str(err))} Spark's own source is "
+            f"in the package {package}: add it to run.packages"
         ) from err

@@ -1,4 +1,4 @@
-"""``Running``: a pipeline that has begun."""
+"""``Running``: a pipeline that was started."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ State = Literal["starting", "running", "stopping", "stopped", "failed"]
 
 
 class Running:
-    """A running pipeline. Leaving its ``with`` block stops it in order.
+    """A running pipeline. Leaving its ``with`` block stops it cleanly.
 
     ``Pipeline.start`` makes it.
 
@@ -64,7 +64,7 @@ class Running:
         self._config = config
         self._spark = spark
         self._path = control
-        """``None``: Spark's own source is at work, which has no control channel."""
+        """``None`` for Spark's own source, which has no control channel."""
         self._options = options
         self._offsets: GroupOffsets | None = None
         self._progress = Progress()
@@ -76,7 +76,7 @@ class Running:
         self._failure: PipelineFailed | None = None
         self._source: dict[str, Any] = {}
         self.sink: BatchSink | None = None
-        """What writes the batches, where that is not Spark itself."""
+        """Writes the batches; ``None`` if Spark itself does."""
 
     # -- for ``Pipeline`` ------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class Running:
             A snapshot.
         """
         if self._state in ("starting", "running", "stopping") and self._control is not None:
-            # it has not begun to listen, or is gone: what it said last stands
+            # it does not listen yet, or has ended: keep its last answer
             with suppress(Kip848Error, Py4JError, OSError):
                 self._source = self._control.status(_STATUS_S if self._source else 0.05)
         elif self._state in ("starting", "running", "stopping"):
@@ -180,7 +180,7 @@ class Running:
             except StreamingQueryException as err:
                 self._fail(self._reason(err), err)
             except (Py4JError, OSError) as err:
-                self._fail(f"Spark's process (the JVM) is gone: {type(err).__name__}: {err}", err)
+                self._fail(f"Spark's process (the JVM) has ended: {type(err).__name__}: {err}", err)
         if self._failure is not None:
             raise self._failure
         return True
@@ -194,7 +194,7 @@ class Running:
             timeout_s: How long draining may take, in seconds.
 
         Raises:
-            TransportError: It is not done in time, and goes on.
+            TransportError: It is not done in time, and still runs.
             PipelineFailed: The pipeline has failed before.
         """
         if self._state in ("stopped", "failed"):
@@ -212,7 +212,7 @@ class Running:
                 self._let_it_end(timeout_s if drain else 0)
                 self.query.stop()
         except (Py4JError, OSError) as err:
-            self._fail(f"Spark's process (the JVM) is gone: {type(err).__name__}: {err}", err)
+            self._fail(f"Spark's process (the JVM) has ended: {type(err).__name__}: {err}", err)
         except Kip848Error:
             if not self._is_active():
                 self.wait()
@@ -236,13 +236,13 @@ class Running:
     # -- the end -----------------------------------------------------------------------------------
 
     def _read_progress(self) -> None:
-        """Spark's own source says nothing but what its query tells."""
+        """Read the state of Spark's own source from the progress of its query."""
         with suppress(Py4JError, OSError):
             if self._path is None:
                 self._source = _by_progress(self.query.lastProgress)
 
     def _let_it_end(self, timeout_s: float) -> None:
-        """Wait for the end of the batch in hand. Another one may begin just then, and is
+        """Wait for the end of the current batch. If another one starts just then, it is
         repeated."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline and self.query.status["isTriggerActive"]:
@@ -282,7 +282,7 @@ class Running:
 
 
 def _by_progress(progress: StreamingQueryProgress | None) -> dict[str, Any]:
-    """What the progress of a query says of Spark's own source."""
+    """The state of Spark's own source, from the progress of a query."""
     if progress is None:
         return {}
     done = positions_of(progress.sources[0].endOffset)
@@ -291,7 +291,7 @@ def _by_progress(progress: StreamingQueryProgress | None) -> dict[str, Any]:
 
 
 class _Listener(StreamingQueryListener):
-    """Counts what Spark has ended."""
+    """Counts the batches that Spark has committed."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -301,7 +301,7 @@ class _Listener(StreamingQueryListener):
         """Not needed."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802  # Spark's name
-        """A batch is in the log of commits, or there was none to make."""
+        """Count a batch, if there was one."""
         found = event.progress
         if str(found.id) != self.query_id or "addBatch" not in found.durationMs:
             return

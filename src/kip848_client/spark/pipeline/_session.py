@@ -19,7 +19,7 @@ from kip848_client.spark.pipeline.core._causes import cause_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["give_to_executors", "new_session"]
+__all__ = ["new_session", "ship_to_executors"]
 
 _LOGGING: Final = """\
 rootLogger.level = {level}
@@ -34,12 +34,12 @@ _ALWAYS: Final = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "
 
 
 def new_session(run: RunSettings) -> SparkSession:
-    """Start Spark. Raises ``ConfigError`` where it cannot be, and says why."""
+    """Start Spark. Raises ``ConfigError`` with the reason if it does not start."""
     check_environment()
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    _say_which_python(run)
+    _set_python(run)
     logging = Path(tempfile.mkdtemp(prefix="kip848-")) / "log4j2.properties"
     logging.write_text(_LOGGING.format(level=run.log_level), encoding="utf-8")
     settings = {**_ALWAYS, **run.spark}
@@ -58,8 +58,8 @@ def new_session(run: RunSettings) -> SparkSession:
     except (PySparkException, RuntimeError) as err:
         raise ConfigError(f"Spark does not start with master {run.master!r}: {err}") from err
     except Exception as err:
-        told = str(err).strip().splitlines()
-        cause = next((line for line in told if "Exception" in line), told[0] if told else "")
+        lines = str(err).strip().splitlines()
+        cause = next((line for line in lines if "Exception" in line), lines[0] if lines else "")
         raise ConfigError(
             f"Spark does not start with master {run.master!r} (run.master, run.spark): {cause}"
         ) from err
@@ -69,8 +69,8 @@ def new_session(run: RunSettings) -> SparkSession:
     return session
 
 
-def _say_which_python(run: RunSettings) -> None:
-    """To Spark that is started from Python, which asks the environment alone."""
+def _set_python(run: RunSettings) -> None:
+    """Set the Python of executors: Spark reads it from the environment only."""
     said = run.spark.get("spark.pyspark.python")
     if said is not None:
         os.environ["PYSPARK_PYTHON"] = said
@@ -79,9 +79,9 @@ def _say_which_python(run: RunSettings) -> None:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
-def give_to_executors(spark: SparkSession, run: RunSettings) -> None:
-    """This package and the files of the settings, where executors are processes of their own.
-    Raises ``ConfigError`` for a file that cannot be given."""
+def ship_to_executors(spark: SparkSession, run: RunSettings) -> None:
+    """Ship this package and the files of the settings to executors, if they are other processes.
+    Raises ``ConfigError`` for a file that cannot be shipped."""
     from pyspark.errors import PySparkException
 
     if run.ship and not _is_one_process(spark.sparkContext.master or ""):
@@ -91,7 +91,7 @@ def give_to_executors(spark: SparkSession, run: RunSettings) -> None:
             spark.addArtifacts(path, pyfile=True)
         except (PySparkException, Py4JJavaError, OSError) as err:
             raise ConfigError(
-                f"run.py_files: {path} cannot be given to executors: {cause_of(str(err))}"
+                f"run.py_files: {path} cannot be shipped to executors: {cause_of(str(err))}"
             ) from err
 
 

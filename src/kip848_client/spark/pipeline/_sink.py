@@ -1,4 +1,4 @@
-"""What is done with each batch that goes into a directory of its own."""
+"""Writes each batch to a directory of its own."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _BAD_ROWS: Final = "bad"
 
 
 def rows_of(frame: DataFrame, config: PipelineConfig, transform: Transform) -> DataFrame:
-    """From records of the source to what is written, without a dead letter."""
+    """The rows to write for records of the source, without dead letters."""
     marked = decoded(frame, config.decode)
     good = good_or_raise(marked) if config.decode.on_error == "fail" else good_only(marked)
     return transform(good)
 
 
 class BatchSink:
-    """Spark calls it with each batch, in its order, and again with one that was interrupted."""
+    """Spark calls it with each batch, in order, and repeats a batch that was interrupted."""
 
     def __init__(
         self,
@@ -58,18 +58,18 @@ class BatchSink:
         self._output = output
         self._dead = dead
         self._in_hand = in_hand
-        """What the source says of the batch that Spark works on."""
+        """Returns the source's status, with the batch that Spark is processing."""
         self._planned = planned
-        """What Spark's checkpoint says that it has planned."""
+        """Returns the plan of a batch from Spark's checkpoint."""
         self.rows = 0
-        """Written since the start."""
+        """Rows written since the start."""
         self.bad = 0
         """Records that could not be decoded, since the start."""
         self.error: Exception | None = None
-        """What Spark is told as a text of many lines."""
+        """The error of a batch; Spark has it only as a text of many lines."""
 
     def __call__(self, frame: DataFrame, number: int) -> None:
-        """Write a batch whole, or raise and leave what was there."""
+        """Write a complete batch, or raise and leave the output as it was."""
         try:
             self._write(frame, number)
         except Exception as err:
@@ -94,7 +94,7 @@ class BatchSink:
             frame.persist()  # it is read twice
             try:
                 found = decoded(frame, self._config.decode)
-                bad_rows = self._bury(bad_records(found), number, ranges, topics)
+                bad_rows = self._write_dead_letters(bad_records(found), number, ranges, topics)
                 rows = self._stage(good_only(found), number)
             finally:
                 frame.unpersist()
@@ -103,25 +103,25 @@ class BatchSink:
         self.bad += bad_rows
 
     def _ranges(self, number: int) -> tuple[Ranges, dict[str, str]]:
-        """Which offsets the batch has: a member's that is repeated may have fewer than planned.
-        Spark's own source does not tell, and repeats what it planned."""
+        """The offsets of the batch. A member's batch may have fewer than planned when it is
+        repeated. Spark's own source does not provide them, and repeats exactly what it planned."""
         if self._config.source.engine == "jvm":
             return {}, {}
         planned = self._planned(number)
-        if not planned.size:  # a query's first batch, where there was nothing to read yet
+        if not planned.size:  # the first batch of a query, when there was nothing to read
             return {}, {}
         said = self._in_hand().get("ranges")
         if said is None or said["number"] != planned.number:
-            has = "none" if said is None else f"the one of number {said['number']}"
+            has = "none" if said is None else f"number {said['number']}"
             raise PipelineFailed(
-                f"Spark writes batch {number} (number {planned.number} of the source), and the "
-                f"source has {has} in hand: it has been stopped meanwhile. The batch is repeated "
-                "at the next start"
+                f"Spark writes batch {number} (number {planned.number} of the source), but the "
+                f"current batch of the source is {has}: it was stopped meanwhile. The batch is "
+                "repeated at the next start"
             )
         return said["ranges"], said["topics"]
 
     def _stage(self, good: DataFrame, number: int) -> int:
-        """Write the rows beside; how many."""
+        """Write the rows to the staging directory; returns how many."""
         sink = self._config.sink
         seen = Observation()
         rows = self._transform(good).observe(seen, F.count(F.lit(1)).alias(_ROWS))
@@ -131,8 +131,11 @@ class BatchSink:
         writer.parquet(self._output.staged(number))
         return int(seen.get[_ROWS])
 
-    def _bury(self, bad: DataFrame, number: int, ranges: Ranges, topics: dict[str, str]) -> int:
-        """Write what cannot be decoded; how many. A batch without such has no directory."""
+    def _write_dead_letters(
+        self, bad: DataFrame, number: int, ranges: Ranges, topics: dict[str, str]
+    ) -> int:
+        """Write the records that cannot be decoded; returns how many. Without any there is no
+        directory."""
         assert self._dead is not None
         seen = Observation()
         staged = self._dead.staged(number)
@@ -146,14 +149,14 @@ class BatchSink:
         return rows
 
     def _discard(self, number: int) -> None:
-        """What is half written goes, if it can; else the next start removes it."""
+        """Remove incomplete files; if that fails, the next start removes them."""
         for output in (self._output, self._dead):
             try:
                 if output is not None:
                     output.discard(number)
             except (OSError, Kip848Error) as err:
                 _log.info(
-                    "what was written so far of batch %d stays until the next start: %s",
+                    "incomplete files of batch %d stay until the next start: %s",
                     number,
                     err,
                 )

@@ -1,4 +1,4 @@
-"""The user's part: a function from DataFrame to DataFrame, or a query."""
+"""The user's transform: a function from DataFrame to DataFrame, or a query."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 __all__ = ["VIEW", "Transform", "transform_of"]
 
 VIEW: Final = "records"
-"""What a query reads from."""
+"""The view that a query reads."""
 
 Transform = Callable[["DataFrame"], "DataFrame"]
 
 
 def transform_of(settings: TransformSettings, given: Transform | None = None) -> Transform:
-    """What the settings say, or what was given. Raises ``ConfigError`` for a function that cannot
-    be imported. What it returns raises ``PipelineFailed`` for an error of the user's code."""
+    """The transform of the settings, or the one given. Raises ``ConfigError`` for a function that
+    cannot be imported. The transform raises ``PipelineFailed`` for errors of the user's code."""
     if given is not None:
         if settings.function is not None or settings.sql is not None:
-            raise ConfigError("a transform is given, and the settings name another one")
+            raise ConfigError("a transform is passed, and the settings have one, too; use only one")
         return _checked(given, "the transform")
     if settings.function is not None:
         name = settings.function
@@ -54,7 +54,9 @@ def _imported(name: str) -> Transform:
             f"transform.function = {name!r} cannot be imported: {type(err).__name__}: {err}"
         ) from err
     if not callable(found):
-        raise ConfigError(f"transform.function = {name!r} is a {type(found).__name__}, no function")
+        raise ConfigError(
+            f"transform.function = {name!r} is a {type(found).__name__}, not a function"
+        )
     return cast("Transform", found)
 
 
@@ -80,7 +82,7 @@ def _query(sql: str) -> Transform:
         try:
             return session.sql(sql)
         except PySparkException as err:
-            told = str(err).strip().splitlines()[0]
-            raise PipelineFailed(f"transform.sql: {told}") from err
+            message = str(err).strip().splitlines()[0]
+            raise PipelineFailed(f"transform.sql: {message}") from err
 
     return transformed

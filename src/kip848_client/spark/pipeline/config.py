@@ -1,4 +1,4 @@
-"""``pipeline.toml``: read, checked, and each error told with its line. Pure but for the reading."""
+"""Reads and validates ``pipeline.toml``; an error has the line of the setting."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["config_from", "load_config"]
 _HEADER: Final = re.compile(r"^\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
 _KEY: Final = re.compile(r"""^\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"))*)\s*=""")
 _OPTIONS: Final = (("options",), ("spark",))
-"""Settings that hold other settings, passwords among them."""
+"""Settings that hold other settings, which may be passwords."""
 _PART: Final = re.compile(r"""[\w-]+|"([^"]*)"|'([^']*)'""")
 
 
@@ -44,7 +44,7 @@ def load_config(file: str | Path) -> PipelineConfig:
     except (OSError, UnicodeDecodeError) as err:
         wrong = f"{file}: {err}"
     except tomllib.TOMLDecodeError as err:
-        wrong = f"{file} is not TOML: {err}"
+        wrong = f"{file} is not valid TOML: {err}"
     else:
         return config_from(said, str(file), text)
     raise ConfigError(wrong)  # outside: Python's error may hold the whole file
@@ -69,30 +69,30 @@ def config_from(
     try:
         return PipelineConfig.model_validate(said)
     except ValidationError as err:
-        # a name that is wrong is why another one is missing
+        # a misspelt name is the reason why another one is missing
         first = min(err.errors(), key=lambda each: each["type"] != "extra_forbidden")
         loc = tuple(str(part) for part in first["loc"])
         line = None if text is None else _line_of(loc, text)
         place = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
         more = err.error_count() - 1
         rest = f" ({more} more wrong)" if more else ""
-        wrong = f"{place}{_told(loc, first)}{rest}"
+        wrong = f"{place}{_described(loc, first)}{rest}"
     raise ConfigError(wrong)  # outside: pydantic's error holds all settings
 
 
-def _told(loc: Sequence[str], error: Any) -> str:
+def _described(loc: Sequence[str], error: Any) -> str:
     name = ".".join(loc)
     if error["type"] == "extra_forbidden":
         known = _names_at(loc[:-1])
         close = difflib.get_close_matches(loc[-1], known, cutoff=0.5)
-        meant = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
-        return f"there is no setting {name}; {meant}"
+        meant = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+        return f"unknown setting {name}; {meant}"
     if error["type"] == "missing":
-        return f"the setting {name} is missing"
+        return f"setting {name} is missing"
     message = str(error["msg"]).removeprefix("Value error, ")
     given = error.get("input")
     is_plain = isinstance(given, str | int | float | bool) and loc[-1:] not in _OPTIONS
-    shown = f" (it is {shown_setting(name, given)})" if is_plain else ""
+    shown = f" (got {shown_setting(name, given)})" if is_plain else ""
     return f"{name}: {message}{shown}" if name else f"{message}{shown}"
 
 
@@ -104,7 +104,7 @@ def _names_at(loc: Sequence[str]) -> list[str]:
 
 
 def _line_of(loc: Sequence[str], text: str) -> int | None:
-    """The line of a setting, else that of the table that it would be in."""
+    """The line of a setting, otherwise of the table it belongs to."""
     wanted, found = list(loc), None
     depth = 0
     table: list[str] = []

@@ -71,7 +71,9 @@ def test_a_driver_that_was_replaced_publishes_nothing(tmp_path: Path) -> None:
     first = _output(tmp_path)
     second = _output(tmp_path)
     _write(second, _note(0, 0, 10), "second")
-    with pytest.raises(DriverReplaced, match=f"process {os.getpid()} on .* has taken the output"):
+    with pytest.raises(
+        DriverReplaced, match=f"process {os.getpid()} on .* has taken over the output"
+    ):
         _write(first, _note(0, 0, 10), "first")
     with pytest.raises(DriverReplaced):
         first.withdraw(0)

@@ -30,10 +30,10 @@ kip848_client.spark.core._planning.DataLost: a-0 was deleted: set failOnDataLoss
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (_FULL, "a disk is full: .* Spark says: Caused by: java.io.IOException: No space"),
+        (_FULL, "a disk is full: .* Spark's error: Caused by: java.io.IOException: No space"),
         (_OURS, "^DataLost: a-0 was deleted: set failOnDataLoss=false$"),
-        ("x\n(Read-only file system)\ny", "is read-only"),
-        ("java.io.FileNotFoundException: /a (Permission denied)", "may not be written"),
+        ("x\n(Read-only file system)\ny", "read-only file system"),
+        ("java.io.FileNotFoundException: /a (Permission denied)", "must not write"),
         ("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update", "another driver runs"),
         ("[DATA_SOURCE_NOT_FOUND] Failed to find the data source: delta", "run.packages"),
         (
@@ -42,7 +42,7 @@ kip848_client.spark.core._planning.DataLost: a-0 was deleted: set failOnDataLoss
         ),
         ("Traceback\n  x\nValueError: no such thing\n", "^ValueError: no such thing$"),
         ("\n [SOMETHING] is wrong\n at x", r"^\[SOMETHING\] is wrong$"),
-        ("", "does not say why"),
+        ("", "gives no reason"),
     ],
 )
 def test_the_cause_is_told(text: str, told: str) -> None:

@@ -53,21 +53,29 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     ("old", "new", "told"),
     [
         ("topics =", "topcs =", r"pipeline.toml:4: .*source.topcs; did you mean topics\?"),
-        ("[sink]", "[sinc]", r"pipeline.toml:12: there is no setting sinc; did you mean sink"),
-        ("[sink]\n", "[sink]\nwhatever = 1\n", r":13: .*sink.whatever; there are format, path"),
-        ('group = "billing"', "group = 7", r":5: source.group: .*string \(it is 7\)"),
+        ("[sink]", "[sinc]", r"pipeline.toml:12: unknown setting sinc; did you mean sink"),
+        ("[sink]\n", "[sink]\nwhatever = 1\n", r":13: .*sink.whatever; known are format, path"),
+        ('group = "billing"', "group = 7", r":5: source.group: .*string \(got 7\)"),
         ('group = "billing"', 'ownership = "both"', r":5: source.ownership: .*'shared'"),
         ('group = "billing"', 'ownership = "shared"', r":2: source: .*needs a group"),
-        ('checkpoint = "/data/checkpoints/orders"', "", r":15: the setting run.checkpoint is mis"),
-        ('topics = ["orders"]\n', "", r":2: source: either topics or topic_pattern"),
-        ("path =", 'trigger = "often"\npath =', r":13: there is no setting sink.trigger"),
+        ('checkpoint = "/data/checkpoints/orders"', "", r":15: setting run.checkpoint is mis"),
+        ('topics = ["orders"]\n', "", r":2: source: set exactly one of topics and topic_pattern"),
+        ("path =", 'trigger = "often"\npath =', r":13: unknown setting sink.trigger"),
         ("[run]", '[run]\ntrigger = "often"', r":16: run.trigger: .*pattern"),
         ("/data/checkpoints/orders", "/data/orders/", "must differ"),
-        ("[sink]\n", "[sink\n", r"pipeline.toml is not TOML: .*line 12"),
+        ("[sink]\n", "[sink\n", r"pipeline.toml is not valid TOML: .*line 12"),
         ("[sink]\n", '[decode]\nformat = "json"\n[sink]\n', r":12: decode: .*'json' needs columns"),
         ("[sink]\n", '[transform]\nfunction = "x"\n[sink]\n', r":13: transform.function"),
-        ("[sink]\n", '[sink]\nformat = "delta"\ntable = "t"\n', ":12: sink: either path or table"),
-        ("tasks = 3", 'kafka.sasl.password = "${NOT_THERE}"', ":7: .*no variable NOT_THERE"),
+        (
+            "[sink]\n",
+            '[sink]\nformat = "delta"\ntable = "t"\n',
+            ":12: sink: set exactly one of path and table",
+        ),
+        (
+            "tasks = 3",
+            'kafka.sasl.password = "${NOT_THERE}"',
+            ":7: .*variable NOT_THERE is not set",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(
@@ -87,7 +95,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 
 def test_a_mapping_has_no_lines() -> None:
-    with pytest.raises(ConfigError, match=r"^the setting source is missing \(2 more wrong\)$"):
+    with pytest.raises(ConfigError, match=r"^setting source is missing \(2 more wrong\)$"):
         config_from({})
 
 

@@ -1,6 +1,6 @@
-"""Why a query ended, in a sentence: Spark's own account is some hundred lines of two languages.
+"""Why a query ended, in one sentence: Spark's own error has about a hundred lines.
 
-Pure: texts in, a text out.
+Pure: text in, text out.
 """
 
 from __future__ import annotations
@@ -16,49 +16,49 @@ _PYTHON: Final = re.compile(r"^(\w[\w.]*(?:Error|Exception)): (.+)$", re.MULTILI
 _KNOWN: Final = (
     (
         re.compile(r"No space left on device|Disk quota exceeded|File too large"),
-        "a disk is full: make room for the output, the checkpoint or what is temporary",
+        "a disk is full: free space for the output, the checkpoint or temporary files",
     ),
     (
         re.compile(r"Read-only file system"),
-        "the output or the checkpoint is on a file system that is read-only: mount it for writing",
+        "the output or the checkpoint is on a read-only file system: mount it writable",
     ),
     (
         re.compile(r"Permission denied|AccessControlException|AccessDeniedException"),
-        "the output or the checkpoint may not be written by this user: give it the right",
+        "this user must not write the output or the checkpoint: grant the permission",
     ),
     (
         re.compile(r"CONCURRENT_STREAM_LOG_UPDATE"),
-        "another driver runs with this checkpoint: let only one run",
+        "another driver runs with this checkpoint: run only one",
     ),
     (
         re.compile(r"DATA_SOURCE_NOT_FOUND|Failed to find (?:the )?data source"),
-        "Spark does not have this format: name its package by run.packages",
+        "Spark does not have this format: add its package to run.packages",
     ),
 )
 
 
 def cause_of(text: str) -> str:
-    """What happened, who said so, the way out, as far as they can be told."""
+    """The cause and a remedy, as far as the text of Spark's error shows them."""
     poison = _POISON.search(text)
     if poison is not None:
         return (
-            f"the record at {poison[1]} cannot be decoded (decode.format). Repair the schema, or "
-            "have such records left out: decode.on_error = 'drop' or 'dead-letter'"
+            f"the record at {poison[1]} cannot be decoded (decode.format). Fix the schema, or skip "
+            "such records: decode.on_error = 'drop' or 'dead-letter'"
         )
     for pattern, meaning in _KNOWN:
         found = pattern.search(text)
         if found is not None:
-            return f"{meaning}. Spark says: {_line_around(text, found.start())}"
+            return f"{meaning}. Spark's error: {_line_around(text, found.start())}"
     ours = _OURS.findall(text)
     if ours:
-        name, told = ours[-1]
-        return f"{name}: {told.strip()}"
+        name, message = ours[-1]
+        return f"{name}: {message.strip()}"
     python = _PYTHON.findall(text)
     if python:
-        name, told = python[-1]
-        return f"{name}: {told.strip()}"
+        name, message = python[-1]
+        return f"{name}: {message.strip()}"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[0] if lines else "Spark does not say why"
+    return lines[0] if lines else "Spark gives no reason"
 
 
 def _line_around(text: str, at: int) -> str:

@@ -1,4 +1,4 @@
-"""What a pipeline tells of itself. Pure."""
+"""The status of a pipeline. Pure."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ class PipelineStatus:
     state: Literal["starting", "running", "stopping", "stopped", "failed"]
     ownership: Literal["shared", "exclusive"]
     batches: int
-    """Ended since the start."""
+    """Batches committed since the start."""
     last_batch: int | None
-    """The number of the last one that was ended since the start."""
+    """The number of the last batch that was committed since the start."""
     last_batch_ms: int | None
-    """How long it took."""
+    """How long that batch took, in ms."""
     records: int
-    """Read since the start, in batches that are ended."""
+    """Records read since the start, in committed batches."""
     records_per_second: float
-    """Over the last ten seconds."""
+    """Average over the last ten seconds."""
     rows: int | None
-    """Written since the start; ``None`` where a format does not tell."""
+    """Rows written since the start; ``None`` if the format does not report it."""
     bad: int | None
-    """Records that could not be decoded, and were left out or buried; ``None`` as above."""
+    """Records that could not be decoded, and were dropped or written as dead letters; ``None`` as
+    above."""
     lag: int | None
-    """Offsets that are not in a batch yet, of the partitions that the pipeline has; ``None``: not
-    known (yet)."""
+    """Offsets that are not in a batch yet, in the partitions of the pipeline; ``None`` if not known
+    (yet)."""
     partitions: int | None
-    """How many it has."""
+    """The number of partitions of the pipeline."""
     leaving: int | None
-    """How many of them others shall have, when their batch is ended."""
+    """How many of them go to other members after the current batch."""
     member_epoch: int | None
 
     def to_json(self) -> dict[str, Any]:
@@ -57,7 +58,7 @@ class PipelineStatus:
 
 @dataclass(slots=True)
 class Progress:
-    """Counts the batches that are ended."""
+    """Counts the batches that are committed."""
 
     batches: int = 0
     records: int = 0
@@ -66,7 +67,7 @@ class Progress:
     _ended: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
 
     def ended(self, number: int, records: int, took_ms: int, now_ms: int) -> None:
-        """Spark has a batch in its log of commits."""
+        """Count a batch that Spark has committed."""
         self.batches += 1
         self.records += records
         self.last_batch, self.last_batch_ms = number, took_ms
