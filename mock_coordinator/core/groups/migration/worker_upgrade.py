@@ -123,7 +123,7 @@ def _member(group: ConnectGroup, old: LiveMember) -> Member:
         worker = spoken(old.protocols)
         told = WorkerAssignment.decode(old.assignment) if old.assignment else None
     except WireError as err:
-        reason = f"metadata or assignment of member {old.member_id} is malformed: {err}."
+        reason = f"the bytes of member {old.member_id} cannot be read: {err}."
         raise _refused(group.group_id, reason) from err
     runs, stops, metadata = worker.allocation, NO_ITEMS, NO_METADATA
     if told is not None and not told.error:
