@@ -3,7 +3,7 @@
     from kip848_client.aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 They are subclasses of aiokafka's own: records are ``aiokafka.ConsumerRecord``s, errors aiokafka's,
-and what wraps aiokafka's methods (OpenTelemetry, ddtrace) goes on working. ``install()`` is for
+and code that wraps aiokafka's methods (OpenTelemetry, ddtrace) still works. ``install()`` is for
 frameworks that name aiokafka's classes themselves. docs/how-to/come-from-aiokafka.md has the rest.
 """
 

@@ -1,4 +1,4 @@
-"""Our ``Consumer`` and ``Producer``, with the little more that aiokafka-shaped ones ask of them."""
+"""Our ``Consumer`` and ``Producer``, with the few extra methods that aiokafka's classes need."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ from kip848_client.runtime.net._transport import KafkaTransport
 __all__ = ["ConsumerAdapter", "ProducerAdapter"]
 
 _INTERVALS: Final = 1.5
-"""Of heartbeats: how long a start waits for partitions that others have to give up."""
+"""In heartbeats: how long a start waits for partitions that other members must give up."""
 _NOTHING_INTERVALS: Final = 3.0
-"""Until it is said that there are none for us: others hear of us with one heartbeat, we with
-another one of what they gave up, and in between they may be busy."""
+"""In heartbeats: how long to wait before reporting that there are no partitions for us. Others
+learn of us by one heartbeat, we learn by another one what they gave up, and they may be busy in
+between."""
 _LOOK_S: Final = 0.1
-"""How often the start looks for errors, too."""
+"""How often the start checks for errors, too."""
 _PATIENCE_S: Final = 5.0
-"""At least: others may be busy with what they have to give up."""
+"""The least wait: others may be busy with partitions that they must give up."""
 
 
 Known = tuple[frozenset[int], frozenset[int]]
@@ -55,12 +56,12 @@ class ConsumerAdapter(Consumer[Any, Any]):
         instead: Callable[[Kip848Error], Exception],
         to_coordinator: Callable[[RequestShim], Awaitable[object]],
     ) -> None:
-        """Before the start: by which methods requests go out."""
+        """Before the start: set the methods that send requests."""
         hooks = SendHooks(client, instead, self._names, to_coordinator)
         self._network = partial(connections, kind=partial(ClientTransport, hooks))
 
     def _names(self) -> TopicView:
-        assert self._engine is not None, "only what was started sends"
+        assert self._engine is not None, "requests are sent only after the start"
         return self._engine.topics
 
     @property
@@ -71,7 +72,7 @@ class ConsumerAdapter(Consumer[Any, Any]):
 
     @property
     def transport(self) -> KafkaTransport:
-        """The connections of a consumer that runs."""
+        """The connections of a running consumer."""
         return self._run().transport
 
     @property
@@ -81,36 +82,36 @@ class ConsumerAdapter(Consumer[Any, Any]):
 
     @property
     def is_over(self) -> bool:
-        """Whether it was stopped to the end."""
+        """Whether it is stopped completely."""
         return self._runtime.was_started and self._runtime.is_closed
 
     async def stop_for(self, caller: Caller) -> None:
-        """``stop``, called by that task."""
+        """``stop`` on behalf of that task."""
         await self._stop(LeaveMode.DEFAULT, None, caller, done=True)
 
     def check_free(self) -> None:
-        """Raise where no subscription can be made."""
+        """Raise if nothing can be subscribed."""
         if self._engine is not None:
             self._run()
         if self._manual is not None:
-            raise LocalProtocolError("partitions were assigned by hand; unsubscribe() first")
+            raise LocalProtocolError("partitions were assigned manually; call unsubscribe() first")
 
     def check(self) -> None:
-        """Raise what ended the consumer, if something did."""
+        """Raise the error that ended the consumer, if there is one."""
         if self._engine is not None:
             self._engine.errors.check_fatal()
 
     async def next(self) -> Record[Any, Any]:
-        """The next record of any partition. As ``__anext__``, but it raises ``ConsumerClosed``."""
+        """The next record of any partition. Like ``__anext__``, but raises ``ConsumerClosed``."""
         record = self._take()
         if record is not None:
             return record
         return await self._run().poller.next()
 
     async def settled(self, timeout_s: float) -> None:
-        """Wait until the group has nothing for us to do. Where that is without partitions, others
-        may be about to give some up, of which they hear with their next heartbeat: then for one and
-        a half intervals more. Raises what ends the consumer meanwhile."""
+        """Wait until our assignment is complete. Without partitions, wait for another one and a
+        half heartbeat intervals: other members may have to give some up, and learn that by their
+        next heartbeat. Raises what ends the consumer meanwhile."""
         engine = self._run()
         group_driver = engine.group_driver
         if group_driver is None:
@@ -118,7 +119,7 @@ class ConsumerAdapter(Consumer[Any, Any]):
         now = asyncio.get_running_loop().time
 
         async def until(done: Callable[[], bool], deadline_s: float) -> None:
-            # A listener that has failed is called again when records are asked for, not before.
+            # A listener that failed is called again only when records are requested.
             while not (done() or engine.errors) and now() < deadline_s:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(min(_LOOK_S, deadline_s - now())):
@@ -133,7 +134,7 @@ class ConsumerAdapter(Consumer[Any, Any]):
 
     @property
     def nothing_after_s(self) -> float:
-        """How long others may take to give something up, until we have nothing for good."""
+        """How long other members may take to give up partitions; after that we have none."""
         return max(_PATIENCE_S, self._intervals_s(_NOTHING_INTERVALS))
 
     def _intervals_s(self, count: float) -> float:
@@ -141,12 +142,12 @@ class ConsumerAdapter(Consumer[Any, Any]):
         return 0.0 if member is None else count * member.heartbeat_interval_ms / 1000
 
     def hold(self, *, everything: bool) -> None:
-        """Hand out nothing of what the group has assigned, or go on where it was."""
+        """Deliver no records of assigned partitions, or resume."""
         if self._engine is not None:
             self._engine.fetchable.hold(everything=everything)
 
     def greet_listener(self) -> None:
-        """Let the listener hear of what is assigned already, if the group has assigned anything."""
+        """Call the listener for partitions that are already assigned, if there are any."""
         group_driver = None if self._engine is None else self._engine.group_driver
         if group_driver is not None and not self.is_ending:
             group_driver.greet_listener()
@@ -154,8 +155,8 @@ class ConsumerAdapter(Consumer[Any, Any]):
     async def until_ours(
         self, partitions: Collection[Any], timeout_s: float = math.inf
     ) -> list[Any]:
-        """Those of the partitions that are ours, as soon as one is; none when the time is over.
-        Who calls this is done with what it got, and alive. Raises as ``getone``."""
+        """Those of the partitions that we own, as soon as we own one; none after the timeout. The
+        call counts as a poll, and as the end of the records before. Raises like ``getone``."""
         self._came_back()
         engine = self._run()
         group_driver = engine.group_driver
@@ -185,8 +186,8 @@ class ConsumerAdapter(Consumer[Any, Any]):
         return [tp for tp in partitions if tp in assigned]
 
     def buffered(self) -> dict[TopicPartition, int]:
-        """How many bytes of a partition were fetched and wait for the application, where there are
-        records among them that it may get."""
+        """The fetched bytes that wait for the application, for partitions with records that it may
+        get."""
         if self._engine is None:
             return {}
         partitions = self._engine.core.snapshot().partitions
@@ -199,7 +200,7 @@ class ConsumerAdapter(Consumer[Any, Any]):
         }
 
     def may_commit(self, tp: TopicPartition) -> bool:
-        """Whether the partition is ours, or was: then the coordinator decides."""
+        """Whether we own, or owned, the partition. The coordinator decides about the latter."""
         engine = self._engine
         return tp in self.assignment() or (engine is not None and engine.tracker.was_ours(tp))
 
@@ -208,12 +209,12 @@ class ConsumerAdapter(Consumer[Any, Any]):
         return self._engine is not None and tp in self._engine.core.paused
 
     def position_now(self, tp: TopicPartition) -> int | None:
-        """The offset of the next record to be handed out, if it is known."""
+        """The offset of the next record to deliver, if it is known."""
         return None if self._engine is None else self._engine.core.position(tp)
 
     def may_name(self, group_id: str, servers: object) -> bool:
-        """Whether this is, here and now, a consumer of the group whose transactions others commit:
-        one that does not commit by itself."""
+        """Whether this is a running consumer of the group, in this event loop, whose offsets are
+        committed by transactions: it does not commit by itself."""
         config = self._config
         if config.group_id != group_id or config.bootstrap_servers != servers:
             return False
@@ -232,7 +233,7 @@ class ProducerAdapter(Producer[Any, Any]):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self._kept: dict[str, tuple[object, object, Known]] = {}
-        """By topic: what its route was when it was looked at last, and what that means."""
+        """By topic: the last known route, and the partitions that follow from it."""
 
     def go_through(
         self,
@@ -240,21 +241,21 @@ class ProducerAdapter(Producer[Any, Any]):
         instead: Callable[[Kip848Error], Exception],
         to_leader: Callable[[int, RequestShim], Awaitable[object]],
     ) -> None:
-        """Before the start: by which methods requests go out."""
+        """Before the start: set the methods that send requests."""
         hooks = SendHooks(client, instead, self._names, None, to_leader)
         self._network = partial(producer_connections, kind=partial(ClientTransport, hooks))
 
     def _names(self) -> TopicView:
-        assert self._engine is not None, "only what was started sends"
+        assert self._engine is not None, "requests are sent only after the start"
         return self._engine.topics
 
     def tell(self, receipts: Receipts) -> None:
-        """Before the start: what the futures of records are told."""
+        """Before the start: set what the futures of records return."""
         self._receipts = receipts
 
     @property
     def transport(self) -> KafkaTransport:
-        """The connections of a producer that runs."""
+        """The connections of a running producer."""
         return self._run().transport
 
     @property
@@ -264,7 +265,7 @@ class ProducerAdapter(Producer[Any, Any]):
 
     @property
     def transaction_state(self) -> State | None:
-        """Where a transactional producer is."""
+        """The state of a transactional producer."""
         return None if self._engine is None else self._engine.core.transaction_state
 
     @property
@@ -274,11 +275,11 @@ class ProducerAdapter(Producer[Any, Any]):
 
     @property
     def sending_task(self) -> asyncio.Task[None] | None:
-        """The task that sends, from the start on."""
+        """The sending task, after the start."""
         return self._runtime.task
 
     def partitions_known(self, topic: str) -> Known | None:
-        """All partitions of a topic and those with a leader, if it is known."""
+        """All partitions of a topic, and those with a leader, if the topic is known."""
         route = None if self._engine is None else self._engine.core.routes.get(topic)
         if route is None:
             return None

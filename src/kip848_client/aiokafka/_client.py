@@ -1,9 +1,8 @@
-"""aiokafka's client on our connections, for those who look below a consumer or a producer.
+"""aiokafka's client on our connections, for code that uses ``consumer._client``.
 
-Instrumentation asks it for the cluster's id, some libraries for topics and partitions. It has no
-connection and no task of its own: it borrows the links of the consumer or producer that it belongs
-to, with their login. It answers or raises, and never waits for ever, before the start and after the
-end, too.
+Instrumentation reads the cluster's id from it, some libraries topics and partitions. It has no
+connections or tasks of its own: it uses those of its consumer or producer, with their login. Every
+call returns or raises within a bounded time, even before the start and after the end.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Learn = Callable[[str], Awaitable[AbstractSet[int]]]
 
 
 class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no types
-    """See the module. Made by ``like``, from the client that aiokafka's constructor has made."""
+    """See the module. ``like`` makes it from the client that aiokafka's constructor has made."""
 
     _transport: KafkaTransport | None
     learn: Learn | None
@@ -42,25 +41,25 @@ class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no typ
 
     @classmethod
     def like(cls, client: Any) -> Self:
-        """One with the settings of aiokafka's ``client``, which was not used yet."""
+        """A client with the settings of aiokafka's ``client``, which was not used yet."""
         made = cls.__new__(cls)
         made.__dict__.update(vars(client), _transport=None, learn=None, _refreshes=set())
         return made
 
     @property
     def client_id(self) -> str:
-        """What brokers are told, which aiokafka may have made up."""
+        """The client id for brokers; aiokafka may have generated it."""
         made: str = self._client_id
         return made
 
     async def begin(self, transport: KafkaTransport) -> None:
-        """Live on the links of ``transport`` from now on. Learns which brokers there are."""
+        """Use the connections of ``transport`` from now on, and learn the brokers."""
         self._transport = transport
         await self._ask(self.cluster, MetadataRequest(list(_NO_TOPICS)))
 
     async def partitions_of(self, topics: Iterable[str]) -> set[tuple[str, int]]:
-        """All partitions of topics, asked for anew. Raises aiokafka's error for one that is not
-        there, or that we may not see."""
+        """All partitions of topics, from a new request. Raises aiokafka's error for a topic that
+        does not exist or that we may not see."""
         self._topics |= set(topics)
         await self.force_metadata_update()
         found: set[tuple[str, int]] = set()
@@ -72,32 +71,32 @@ class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no typ
     async def topics_where(
         self, fits: Callable[[str], object], *, with_internal: bool
     ) -> frozenset[str]:
-        """The topics whose names fit, asked for anew. Raises ``KafkaError``."""
+        """The topics whose names fit, from a new request. Raises ``KafkaError``."""
         cluster: Any = self.cluster
         if not await self._metadata_update(cluster, None):
-            raise KafkaError("no broker tells which topics there are")
+            raise KafkaError("no broker returned the list of topics")
         names: Iterable[str] = cluster.topics(exclude_internal_topics=not with_internal)
         return frozenset(name for name in names if fits(name))
 
     def learn_of(self, topic: str) -> asyncio.Future[bool]:
-        """Have the topic in ``cluster``, too, soon; the result tells whether a broker answers."""
+        """Add the topic to ``cluster`` soon; the result is whether a broker answered."""
         self._topics.add(topic)
         if self.cluster.partitions_for_topic(topic) is not None:
             return self._done(found=True)
         return self.force_metadata_update()
 
     def partitions_known(self, topics: Iterable[str]) -> set[tuple[str, int]]:
-        """All partitions of topics, as they were told last."""
+        """All partitions of topics, from the last metadata."""
         cluster: Any = self.cluster
         return {(name, n) for name in topics for n in cluster.partitions_for_topic(name) or ()}
 
     # -- aiokafka's methods ----------------------------------------------------------------------
 
     async def bootstrap(self) -> None:
-        """There is nothing to do: the consumer or producer connects."""
+        """Nothing to do: the consumer or producer connects."""
 
     async def close(self) -> None:
-        """The links are closed by those who own them."""
+        """Nothing to do: the consumer or producer closes its connections."""
         self._transport = None
         self._conns.clear()
         refreshes = list(self._refreshes)
@@ -106,12 +105,12 @@ class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no typ
         await asyncio.gather(*refreshes, return_exceptions=True)
 
     def set_topics(self, topics: Iterable[str]) -> asyncio.Future[bool]:
-        """Note what ``force_metadata_update`` is about. The consumer itself asks for it."""
+        """Set the topics for ``force_metadata_update``. The consumer itself requests them."""
         self._topics = set(topics)
         return self._done(found=True)
 
     def force_metadata_update(self) -> asyncio.Future[bool]:
-        """Ask for the topics that were added; the result tells whether a broker has answered."""
+        """Request the topics that were added; the result is whether a broker answered."""
         if self._transport is None:
             return self._done(found=False)
         refresh = self._loop.create_task(self._metadata_update(self.cluster, self._topics))
@@ -131,8 +130,9 @@ class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no typ
     async def send(
         self, node_id: Any, request: Any, *, group: Any = ConnectionGroup.DEFAULT
     ) -> Any:
-        """Every request of the consumer or producer to a broker that it names goes through here,
-        so that others can wrap or replace this. Their own requests go over our links, too."""
+        """Send a request. Every request of the consumer or producer to a named broker passes
+        through here, so that other code can wrap or replace this method. Requests of other code
+        use our connections, too."""
         if isinstance(request, RequestShim):
             return await request.send()
         return await super().send(node_id, request, group=group or ConnectionGroup.DEFAULT)

@@ -1,8 +1,8 @@
 """``AIOKafkaConsumer``: aiokafka's class with our consumer inside.
 
-What instrumentation wraps on aiokafka's class (``getone``, ``getmany``, ``__anext__``, ``commit``)
-is inherited, so that it is reached whichever comes first, the wrapping or the swap. Overridden is
-what lives below: start, stop, and what would wait for aiokafka's own insides.
+The methods that instrumentation wraps (``getone``, ``getmany``, ``__anext__``, ``commit``) are
+inherited from aiokafka's class, so that wrapping works before and after the import was changed.
+Overridden are start and stop, and the methods that would wait for aiokafka's own internals.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What stands below aiokafka's consumer instead of its coordinator.
+"""Stands in for the coordinator of aiokafka's consumer.
 
-Each request to the group's coordinator goes through the method with which aiokafka makes its like
-(``_do_heartbeat``, ``_do_commit_offsets``, ``_do_fetch_commit_offsets``), then ``_send_req``, then
-the client's ``send``. Whoever wraps one of them sees the request, and what it raises counts.
+Each request to the group's coordinator passes through the method by which aiokafka makes such
+requests (``_do_heartbeat``, ``_do_commit_offsets``, ``_do_fetch_commit_offsets``), then
+``_send_req``, then the client's ``send``. Code that wraps one of them sees the request, and its
+errors take effect.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["Coordinator"]
 
 _translating: Final = Translating()
 _due: Final[ContextVar[RequestShim | None]] = ContextVar("kip848_client_due", default=None)
-"""The request that a method of aiokafka's was called for."""
+"""The request for which a method of aiokafka's was called."""
 
 _SETTINGS: Final = (
     "_session_timeout_ms",
@@ -37,11 +38,11 @@ _SETTINGS: Final = (
     "_auto_commit_interval_ms",
     "_exclude_internal_topics",
 )
-"""As the program has given them, also those that the group's coordinator decides."""
+"""The settings of the program, including those that the group's coordinator decides."""
 
 
 class Coordinator:
-    """The membership, as aiokafka's methods and those who look below them ask for it."""
+    """The membership, for aiokafka's methods and for code that reads their private parts."""
 
     _session_timeout_ms: int
     _heartbeat_interval_ms: int
@@ -85,15 +86,15 @@ class Coordinator:
 
     @property
     def _rejoin_needed_fut(self) -> asyncio.Future[None]:
-        """Done from a call of ``on_partitions_revoked`` to that of ``on_partitions_assigned``. It
-        is a picture: to wait for it, or to set it, does nothing."""
+        """Done between the calls of ``on_partitions_revoked`` and ``on_partitions_assigned``. It
+        is only informative: setting it has no effect."""
         needed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self._is_rejoining():
             needed.set_result(None)
         return needed
 
     def check_errors(self) -> None:
-        """Raise what ended the membership."""
+        """Raise the error that ended the membership."""
         if not self._inner.was_started:
             raise errors.IllegalStateError(
                 "the consumer is not started; call start() or use 'async with'"
@@ -108,7 +109,7 @@ class Coordinator:
             await self._inner.commit(None if offsets is everything else offsets)
 
     async def fetch_committed_offsets(self, partitions: Collection[Any]) -> dict[Any, Any]:
-        """What is committed, without the partitions for which nothing is."""
+        """The committed offsets, without partitions that have none."""
         found: dict[Any, Any] = {}
         with _translating:
             for tp in partitions:
@@ -118,10 +119,10 @@ class Coordinator:
         return found
 
     def start_commit_offsets_refresh_task(self, assignment: object) -> None:
-        """Ours looks committed offsets up by itself."""
+        """Nothing to do: our consumer looks up committed offsets."""
 
     def maybe_leave_group(self) -> None:
-        """``unsubscribe`` has said so already."""
+        """Nothing to do: ``unsubscribe`` does it."""
 
     async def close(self) -> None:
         """The consumer's ``stop`` closes everything."""
@@ -129,7 +130,7 @@ class Coordinator:
     # -- requests --------------------------------------------------------------------------------
 
     async def send(self, shim: RequestShim) -> None:
-        """Send a request of ours by the method of its kind."""
+        """Send a request of ours through aiokafka's method for its kind."""
         token = _due.set(shim)
         try:
             await self._by_its_method(shim.request)
@@ -161,7 +162,7 @@ class Coordinator:
             await self._send_due()
 
     async def _do_heartbeat(self) -> bool:
-        """One heartbeat, when it is due. Whether the coordinator takes us for a member."""
+        """Send a heartbeat if it is due. Returns whether we are a member."""
         answer = await self._send_due()
         return answer is None or answer.error_code == ErrorCode.NONE
 
@@ -174,7 +175,7 @@ class Coordinator:
             await self._send_due()
 
     async def _do_fetch_commit_offsets(self, partitions: Collection[Any]) -> dict[Any, Any]:
-        """One request for what is committed."""
+        """Send one request for committed offsets."""
         shim = _due.get()
         if shim is None:
             return await self.fetch_committed_offsets(partitions)
@@ -191,7 +192,7 @@ class Coordinator:
         }
 
     async def _send_due(self) -> Any:
-        """Send what the method was called for; where it was called for nothing, do nothing."""
+        """Send the request for which the method was called; without one, do nothing."""
         shim = _due.get()
         if shim is None:
             return None

@@ -1,7 +1,7 @@
-"""What stands below aiokafka's consumer instead of its fetcher.
+"""Stands in for the fetcher of aiokafka's consumer.
 
-aiokafka's own methods (``getone``, ``getmany``, ``commit``, ...) are inherited, because others wrap
-them, and reach into these by aiokafka's names. Everything is done by our ``Consumer``.
+aiokafka's own methods (``getone``, ``getmany``, ``commit``, ...) are inherited, because other code
+wraps them. They call this class by aiokafka's names; our ``Consumer`` does the work.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _AFTER_FAILED_LISTENER_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Buffered:
-    """What of a partition waits for the application."""
+    """The fetched records of a partition that wait for the application."""
 
     size_bytes: int
 
     def has_more(self) -> bool:
-        """Whether there are records, which is why this exists."""
+        """Always true: without records there is no such object."""
         return True
 
 
 class Fetcher:
-    """The way of records, for aiokafka's ``getone`` and ``getmany``."""
+    """Delivers records to aiokafka's ``getone`` and ``getmany``."""
 
     def __init__(self, inner: ConsumerAdapter, subscription: Subscription) -> None:
         self._inner = inner
@@ -56,11 +56,11 @@ class Fetcher:
 
     @property
     def _records(self) -> dict[Any, Buffered]:
-        """What was fetched and not handed out, by partition, at this moment."""
+        """The fetched records that were not delivered yet, by partition."""
         return {TopicPartition(*tp): Buffered(n) for tp, n in self._inner.buffered().items()}
 
     async def next_record(self, partitions: Collection[Any]) -> Any:
-        """The next record, of these partitions if there are any."""
+        """The next record, from these partitions if any are given."""
         inner = self._inner
         wanted = partitions
         with _translating:
@@ -103,7 +103,7 @@ class Fetcher:
         }
 
     def seek_to(self, tp: Any, offset: int) -> None:
-        """Go on with this offset."""
+        """Continue at this offset."""
         with _translating:
             self._inner.seek(tp, offset)
 
@@ -132,6 +132,6 @@ def _by_theirs(offsets: Mapping[OurPartition, int]) -> dict[Any, int]:
 
 
 async def _after_failed_listener(error: CallbackError) -> None:
-    """aiokafka logs it and goes on. Here the same partitions are given to the listener again."""
+    """Log the error and pause; then the listener is called again with the same partitions."""
     _log.error("the rebalance listener failed and is called again: %s", error, exc_info=error)
     await asyncio.sleep(_AFTER_FAILED_LISTENER_S)

@@ -1,7 +1,7 @@
 """``install``: for frameworks that name aiokafka's classes themselves.
 
-It sets the names ``AIOKafkaConsumer`` and ``AIOKafkaProducer`` of aiokafka's public modules. What
-has read them before keeps what it has; that is said.
+It replaces ``AIOKafkaConsumer`` and ``AIOKafkaProducer`` in aiokafka's public modules. Modules that
+imported them before keep aiokafka's classes; a warning names them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PLACES: Final[tuple[tuple[ModuleType, str, type], ...]] = (
 _PACKAGES: Final = ("aiokafka", "kip848_client")
 
 _before: Final[list[Any]] = []
-"""What stood in the places; empty while nothing is installed."""
+"""The replaced classes; empty while nothing is installed."""
 _installations: Final[list[Installation]] = []
 
 
@@ -91,8 +91,8 @@ def install() -> Installation:
 
 
 def _found(module: ModuleType, name: str, ours: type) -> Any:
-    """What stands in a place. Ours may: whoever has put something there while ours was installed,
-    and took it away after it was undone, has put ours back."""
+    """The class in a module now. It may be ours even if nothing is installed: code that replaced
+    ours and restored it after ``undo`` has put it back."""
     found = getattr(module, name)
     return getattr(theirs, name) if found is ours else found
 
@@ -103,12 +103,12 @@ def _put_back() -> None:
             setattr(module, name, before)
         else:
             place = f"{module.__name__}.{name}"
-            _log.warning("somebody else has changed %s since install(); it is left alone", place)
+            _log.warning("other code has changed %s since install(); it is left as it is", place)
     _before.clear()
 
 
 def _late() -> list[str]:
-    """Who has aiokafka's classes already."""
+    """The modules and subclasses that already have aiokafka's classes."""
     kept = (theirs.AIOKafkaConsumer, theirs.AIOKafkaProducer)
     found = {
         module

@@ -1,10 +1,10 @@
 """The application's rebalance listener, called as aiokafka calls it.
 
-KIP-848 changes an assignment partition by partition, and our consumer tells its listeners so. A
-program that was written for aiokafka expects pairs: ``on_partitions_revoked`` with all that it was
-told of, then ``on_partitions_assigned`` with all that it has now. So each change becomes such a
-pair, and nothing is handed out between the two, also of what stays. Positions are kept: what stays
-goes on where it was.
+KIP-848 changes an assignment partition by partition, and our consumer calls its listener so. A
+program that was written for aiokafka expects pairs of calls: ``on_partitions_revoked`` with all
+partitions that it had, then ``on_partitions_assigned`` with all that it has now. So each change
+becomes such a pair. No records are delivered between the two calls, not even of partitions that
+stay. Those keep their positions.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _log = logging.getLogger("kip848_client")
 
 
 class ListenerInPairs:
-    """Ours to the consumer, aiokafka's to the application. ``notify`` is called whenever the group
-    has assigned something, or nothing, before the listener hears of it.
+    """A listener of our consumer that calls aiokafka's listener of the application. ``notify`` is
+    called for each assignment, even an empty one, before the listener.
 
-    The consumer makes one call at a time, and repeats one that has failed (also one that was
-    cancelled) with the same partitions. Where the second half of a pair has failed, the whole pair
-    is repeated. A call that names no partition is not repeated.
+    The consumer makes one call at a time, and repeats a call that failed or was cancelled with the
+    same partitions. If the second call of a pair fails, the whole pair is repeated. A call without
+    partitions is not repeated.
     """
 
     def __init__(self, inner: ConsumerAdapter, notify: Callable[[], None]) -> None:
@@ -39,34 +39,34 @@ class ListenerInPairs:
         self._notify = notify
         self._listener: Any = None
         self._owned: set[OurPartition] = set()
-        """What the group has assigned, as far as our consumer has told."""
+        """The partitions that our consumer has reported as assigned."""
         self._told: set[OurPartition] = set()
-        """What the application was told of last, and what was not revoked since."""
+        """The partitions of the application's last call, without those revoked since."""
         self._is_unknown = False
-        """Nobody has called this listener."""
+        """Whether this listener was never called."""
         self._is_new = False
-        """Nobody was told what is assigned since the subscription, or since all was lost."""
+        """Whether no assignment was reported since the subscription, or since all was lost."""
         self._is_open = False
-        """A pair has begun, and is not over."""
+        """Whether a pair of calls has begun and is not complete."""
         self._is_revoked = False
-        """Its first call has succeeded."""
+        """Whether its first call has succeeded."""
         self._waiting: asyncio.TimerHandle | None = None
-        """Until others have given something up for a member that has got nothing at first."""
+        """The wait for other members to give up partitions, if we got none at first."""
         self._has_waited = False
         self.is_revoking = False
-        """From the beginning of a first call to that of the second one."""
+        """Whether we are between the starts of the first and the second call."""
 
     def listen(self, listener: Any) -> None:
-        """There was a ``subscribe``, with this listener (``None``: with none)."""
+        """``subscribe`` was called, with this listener (or ``None``)."""
         self._is_unknown = self._is_unknown or listener is not self._listener
         self._listener = listener
         self._is_new = True
-        if self._told:  # it shall hear of it before anything more is read
+        if self._told:  # it must be called before more records are delivered
             self._is_open = True
             self._inner.hold(everything=listener is not None)
 
     def end(self) -> None:
-        """Wait for nothing any more."""
+        """Stop waiting."""
         if self._waiting is not None:
             self._waiting.cancel()
 
@@ -80,7 +80,7 @@ class ListenerInPairs:
         knows = hasattr(self._listener, "on_partitions_lost")
         try:
             await self._revoke("on_partitions_lost" if knows else "on_partitions_revoked")
-        finally:  # they are gone, whatever it says
+        finally:  # they are lost, even if the listener fails
             self._owned -= lost
             self._told = set()
             self._is_revoked = self._is_new = True
@@ -91,7 +91,7 @@ class ListenerInPairs:
             self._wait()
             self._notify()
         elif self._is_new or self._is_open or self._owned != self._told:
-            if self._is_unknown:  # another one may have heard the first half
+            if self._is_unknown:  # another listener may have got the first call
                 self._is_revoked = False
             await self._revoke("on_partitions_revoked")
             await self._assign()
@@ -101,8 +101,8 @@ class ListenerInPairs:
     # -- inside ----------------------------------------------------------------------------------
 
     def _wait(self) -> None:
-        """A member that joins late often has nothing at first, which says nothing. That it stays so
-        is told."""
+        """Wait before reporting an empty assignment: a member that joins late often has no
+        partitions at first."""
         if self._waiting is None:
             loop = asyncio.get_running_loop()
             self._waiting = loop.call_later(self._inner.nothing_after_s, self._waited)
@@ -125,7 +125,7 @@ class ListenerInPairs:
         self._told = set(self._owned)
         self._notify()
         await self._call("on_partitions_assigned", self._told)
-        if not self._is_new:  # or there was a subscription meanwhile, whose pair comes next
+        if not self._is_new:  # otherwise a new subscription came meanwhile; its pair follows
             self._is_open = False
             self._inner.hold(everything=False)
 
@@ -140,5 +140,6 @@ class ListenerInPairs:
         except Exception:
             if partitions:
                 raise
-            # For nothing there is nothing to lose. aiokafka's commit() raises in the first call.
-            _log.exception("the rebalance listener failed in %s, of no partition", name)
+            # Without partitions there is nothing to repeat. aiokafka's commit() raises in the
+            # first call.
+            _log.exception("the rebalance listener failed in %s without partitions", name)

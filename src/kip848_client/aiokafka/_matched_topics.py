@@ -1,9 +1,9 @@
-"""A pattern with a group: the topics that the client finds, as aiokafka's finds them.
+"""A pattern with a group: the client matches topics, as aiokafka's does.
 
-KIP-848 lets the broker match, with RE2 and against whole names. aiokafka's users have written
-expressions of Python that match at the beginning, look-arounds among them; they rely on
-``subscription()``, on ``metadata_max_age_ms`` and on ``exclude_internal_topics``. So the names are
-looked for here, and the group hears of names.
+KIP-848 lets the broker match, with RE2 and against whole names. aiokafka's users write Python
+expressions, perhaps with look-arounds, that match at the beginning of a name; they rely on
+``subscription()``, ``metadata_max_age_ms`` and ``exclude_internal_topics``. So the client matches
+the names, and subscribes to them.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ __all__ = ["MatchedTopics"]
 
 
 class MatchedTopics:
-    """Subscribes ``inner`` to what a pattern matches. ``nothing`` is called when a look has found
-    nothing to subscribe to."""
+    """Subscribes ``inner`` to the topics that a pattern matches. ``nothing`` is called if there are
+    none."""
 
     def __init__(
         self,
@@ -40,32 +40,32 @@ class MatchedTopics:
         self._pattern: re.Pattern[str] | None = None
         self._listener: Any = None
         self._is_new = False
-        """Whether the group has not heard of the pattern and its listener."""
+        """Whether the consumer is not subscribed with this pattern and listener yet."""
         self._topic_watcher = TopicWatcher(self._look, age_ms)
 
     @property
     def names(self) -> frozenset[str]:
-        """The topics that were found last."""
+        """The topics that matched last."""
         return frozenset() if self._is_new else self._inner.subscription()
 
     def want(self, pattern: re.Pattern[str], listener: Any) -> None:
-        """Consume these from now on, or from the start on. Raises ``LocalProtocolError`` when
-        partitions were assigned by hand."""
+        """Consume matching topics, after the start. Raises ``LocalProtocolError`` if partitions
+        were assigned manually."""
         self._inner.check_free()
         self._pattern, self._listener, self._is_new = pattern, listener, True
         self._topic_watcher.soon()
 
     def forget(self) -> None:
-        """Others say what is consumed."""
+        """Drop the pattern."""
         self._pattern = None
 
     def check_unused(self) -> None:
-        """Raise ``LocalProtocolError`` while there is a pattern."""
+        """Raise ``LocalProtocolError`` if there is a pattern."""
         if self._pattern is not None:
-            raise LocalProtocolError("the consumer is subscribed; unsubscribe() first")
+            raise LocalProtocolError("the consumer is subscribed; call unsubscribe() first")
 
     async def begin(self) -> None:
-        """Find the topics, join the group for them, and go on looking for new ones. Raises
+        """Find the topics, join the group for them, and keep looking for new ones. Raises
         ``KafkaError``."""
         await self._topic_watcher.begin()
 
@@ -79,7 +79,7 @@ class MatchedTopics:
             return
         names = await self._client.topics_where(pattern.match, with_internal=self._with_internal)
         if pattern is not self._pattern:
-            self._topic_watcher.soon()  # what was asked for is not wanted any more
+            self._topic_watcher.soon()  # the subscription has changed meanwhile
             return
         is_new, self._is_new = self._is_new, False
         if names and (is_new or names != self._inner.subscription()):

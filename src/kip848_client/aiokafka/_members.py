@@ -1,7 +1,7 @@
-"""Which consumer of this process an application means by the name of its group.
+"""Finds the consumer of this process that an application means by the name of its group.
 
-aiokafka's ``send_offsets_to_transaction`` takes a name. A coordinator that is told no member
-cannot refuse one that has lost its partitions; so we look for the consumer that read them.
+aiokafka's ``send_offsets_to_transaction`` takes a name. Without a member, the coordinator cannot
+refuse one that has lost its partitions; so we look for the consumer that read them.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _alive: WeakSet[ConsumerAdapter] = WeakSet()
 
 
 def enlist(consumer: ConsumerAdapter) -> None:
-    """This one was started."""
+    """Register a consumer that was started."""
     _alive.add(consumer)
 
 
 def member_for(
     group_id: str, servers: object, partitions: Collection[Any]
 ) -> ConsumerAdapter | None:
-    """The consumer of the group that has, or had, these partitions; ``None`` where there is none
-    that has had any of them. One that has lost them is right, too: it refuses them."""
+    """The consumer of the group that owns, or owned, these partitions; ``None`` if there is none.
+    One that has lost them is correct, too: it refuses to commit them."""
     best, most = None, 0
     for consumer in sorted(_alive, key=id):
         if consumer.may_name(group_id, servers):

@@ -1,7 +1,7 @@
-"""aiokafka's classes for those who take their place: ``kip848_client.aiokafka`` builds on these.
+"""aiokafka's classes, from which those of ``kip848_client.aiokafka`` derive.
 
-They come from the modules that define them, so they are aiokafka's own also while
-``kip848_client.aiokafka.install`` has put others in their public places.
+They are imported from the modules that define them, so they are aiokafka's own even while
+``kip848_client.aiokafka.install`` has replaced the public names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """``AIOKafkaProducer``: aiokafka's class with our producer inside.
 
 ``send``, ``send_and_wait``, ``create_batch``, ``send_batch``, ``flush`` and ``start`` are
-inherited, because they are what others wrap. Transactions are ours: aiokafka commits one in which a
-record was refused, and names no member with its offsets.
+inherited, because other code wraps them. Transactions are ours: aiokafka commits a transaction in
+which a record was refused, and sends offsets without a member.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
         serialized_key: bytes | None,
         serialized_value: bytes | None,
     ) -> int:
-        """As aiokafka's, for less: it is called for each record. Instrumentation calls it, too."""
+        """A faster version of aiokafka's, called for each record and by instrumentation."""
         _ = key, value, serialized_value
         known = self._inner.partitions_known(topic)
         every, led = ((), ()) if known is None else known
@@ -177,8 +177,8 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
         await self._to_its_end(self._inner.abort_transaction())
 
     async def _to_its_end(self, ending: Coroutine[Any, Any, None]) -> None:
-        """Also when the caller is cancelled, as in aiokafka: the next transaction can begin then,
-        and ours would wait for somebody to ask how the last one ended."""
+        """Finish even if the caller is cancelled, as in aiokafka, where the next transaction can
+        begin then. Ours would wait for a call that retrieves the outcome of the last one."""
         with self._translating:
             await asyncio.shield(asyncio.ensure_future(ending))
 

@@ -1,9 +1,9 @@
-"""Requests of ours in the shape of aiokafka's, for those who stand between a client and its broker.
+"""Our requests in the shape of aiokafka's, for code between a client and its broker.
 
 A program, a test or an instrumentation may replace or wrap ``send`` of aiokafka's client. What goes
-through there has to look as aiokafka's requests and answers do: a Fetch request has ``topics``, its
-answer rows by partition that can be read and changed. What nobody looks at is not made, and an
-answer that nobody has changed is ours, as it came.
+through there must look like aiokafka's requests and responses: a Fetch request has ``topics``, its
+response has rows by partition that can be read and changed. The rows are built on first access; a
+response that was not accessed is passed on unchanged.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from kip848_client.errors import Kip848Error, RemoteProtocolError, refusal
 __all__ = ["FetchShim", "ProduceShim", "RequestShim"]
 
 Rows = list[tuple[str, list[tuple[Any, ...]]]]
-"""Topics and their partitions, as aiokafka writes them."""
+"""Topics and their partitions, in aiokafka's form."""
 
 _NONE: Final = object()
 _NO_OFFSET: Final = -1
@@ -51,8 +51,8 @@ _WITH_MESSAGE: Final = 8
 
 
 class RequestShim:
-    """A request on its way through aiokafka's methods. ``instead`` gives the error that is raised
-    on that way for one of ours, whose ``__cause__`` is ours."""
+    """A request on its way through aiokafka's methods. ``instead`` translates an error of ours to
+    the one that those methods raise, whose ``__cause__`` is ours."""
 
     API_KEY: int
 
@@ -67,16 +67,16 @@ class RequestShim:
         self._instead = instead
         self._shown: Any = _NONE
         self.returned: Any = _NONE
-        """What came back to the method that has sent it."""
+        """The response that the sending method returned."""
         self.failures: Final[list[Kip848Error]] = []
-        """What our connections have raised."""
+        """The errors that our connections have raised."""
         self._name_it()
 
     def __repr__(self) -> str:
         return f"<{self.request!r}>"
 
     async def send(self) -> Any:
-        """Send it. Returns the answer as those on the way may look at it; raises as aiokafka."""
+        """Send it. Returns the response in aiokafka's shape; raises aiokafka's errors."""
         try:
             answer = await self._send()
         except Kip848Error as err:
@@ -86,8 +86,8 @@ class RequestShim:
         return self._shown
 
     def understood(self) -> Any:
-        """The answer that came back, which others may have changed or made. Raises ``BrokerError``
-        for one that only names an error, ``RemoteProtocolError`` for what is no answer."""
+        """The response in our form; other code may have changed or made it. Raises ``BrokerError``
+        for a response that only has an error, ``RemoteProtocolError`` for an invalid one."""
         returned = self.returned
         if returned is not self._shown or returned is _NONE:
             return self._read(returned)
@@ -113,13 +113,13 @@ class RequestShim:
             raise refusal(code, None, api.name)
         what = "nothing" if returned is _NONE else repr(returned)
         raise RemoteProtocolError(
-            f"{api.name}: a method of aiokafka's that was replaced has returned {what}, which is "
-            "no answer to it"
+            f"{api.name}: a replaced method of aiokafka's returned {what}, which is not a valid "
+            "response"
         )
 
 
 class FetchShim(RequestShim, TheirFetchRequest):  # type: ignore[misc]  # aiokafka has no types
-    """Fetch. ``names`` knows topics by name and id."""
+    """Fetch. ``names`` maps topic names to ids and back."""
 
     request: FetchRequest
     API_KEY = TheirFetchRequest.API_KEY
@@ -144,8 +144,8 @@ class FetchShim(RequestShim, TheirFetchRequest):  # type: ignore[misc]  # aiokaf
 
     @property
     def topics(self) -> Rows:
-        """What is asked for: (partition, offset, bytes) by topic. In a session (KIP-227) that is
-        what has changed since the request before."""
+        """The requested partitions: (partition, offset, bytes) by topic. In a fetch session
+        (KIP-227), only changes since the last request."""
         return [
             (
                 _name(self._names, topic.topic_id),
@@ -194,7 +194,7 @@ class FetchShim(RequestShim, TheirFetchRequest):  # type: ignore[misc]  # aiokaf
 
 
 class FetchResponseShim(FetchResponse_v11):  # type: ignore[misc]  # aiokafka has no types
-    """Our answer to Fetch as aiokafka's. The rows are made when somebody looks at them."""
+    """Our response to Fetch in aiokafka's shape. The rows are built on first access."""
 
     def __init__(self, answer: FetchResponse, names: TopicView) -> None:
         self.ours = answer
@@ -205,7 +205,7 @@ class FetchResponseShim(FetchResponse_v11):  # type: ignore[misc]  # aiokafka ha
 
     @property
     def is_untouched(self) -> bool:
-        """Whether nobody has looked at the rows."""
+        """Whether the rows were not accessed."""
         return "topics" not in self.__dict__
 
     def __getattr__(self, name: str) -> Any:
@@ -226,24 +226,24 @@ class FetchResponseShim(FetchResponse_v11):  # type: ignore[misc]  # aiokafka ha
         return getattr(self, name)
 
 
-def _fetch_row(told: FetchResponsePartitionData) -> tuple[Any, ...]:
-    aborted = [(each.producer_id, each.first_offset) for each in told.aborted_transactions or ()]
+def _fetch_row(part: FetchResponsePartitionData) -> tuple[Any, ...]:
+    aborted = [(each.producer_id, each.first_offset) for each in part.aborted_transactions or ()]
     return (
-        told.partition_index,
-        told.error_code,
-        told.high_watermark,
-        told.last_stable_offset,
-        told.log_start_offset,
+        part.partition_index,
+        part.error_code,
+        part.high_watermark,
+        part.last_stable_offset,
+        part.log_start_offset,
         aborted,
-        told.preferred_read_replica,
-        told.records,
+        part.preferred_read_replica,
+        part.records,
     )
 
 
 def _fetched(
     row: tuple[Any, ...], version: int, before: FetchResponsePartitionData | None
 ) -> FetchResponsePartitionData:
-    """What a row of aiokafka's says; ``before`` has what there is no column for."""
+    """Convert a row of aiokafka's; ``before`` has the fields that rows lack."""
     if before is None:
         before = FetchResponsePartitionData(
             partition_index=row[0],
@@ -280,7 +280,7 @@ class ProduceShim(RequestShim, TheirProduceRequest):  # type: ignore[misc]  # ai
 
     @property
     def topics(self) -> Rows:
-        """What is sent: (partition, bytes) by topic."""
+        """The batches: (partition, bytes) by topic."""
         return [
             (topic.name, [(each.index, each.records) for each in topic.partition_data])
             for topic in self.request.topic_data
@@ -290,11 +290,11 @@ class ProduceShim(RequestShim, TheirProduceRequest):  # type: ignore[misc]  # ai
 
     @property
     def ids(self) -> Mapping[str, bytes]:
-        """The ids of the topics, where they are known."""
+        """The known ids of the topics."""
         return {topic.name: topic.topic_id for topic in self.request.topic_data}
 
     def refused(self, code: int) -> ProduceResponse:
-        """An answer that refuses all of it."""
+        """A response that refuses all partitions."""
         return ProduceResponse(
             throttle_time_ms=0,
             responses=tuple(
@@ -344,7 +344,7 @@ class ProduceShim(RequestShim, TheirProduceRequest):  # type: ignore[misc]  # ai
 
 
 class ProduceResponseShim(ProduceResponse_v8):  # type: ignore[misc]  # aiokafka has no types
-    """Our answer to Produce as aiokafka's. The rows are made when somebody looks at them."""
+    """Our response to Produce in aiokafka's shape. The rows are built on first access."""
 
     def __init__(self, answer: ProduceResponse, names: Mapping[bytes, str]) -> None:
         self.ours = answer
@@ -369,16 +369,16 @@ class ProduceResponseShim(ProduceResponse_v8):  # type: ignore[misc]  # aiokafka
         return made
 
 
-def _produce_row(told: ProduceResponsePartitionProduceResponse) -> tuple[Any, ...]:
-    errors = [(each.batch_index, each.batch_index_error_message) for each in told.record_errors]
+def _produce_row(part: ProduceResponsePartitionProduceResponse) -> tuple[Any, ...]:
+    errors = [(each.batch_index, each.batch_index_error_message) for each in part.record_errors]
     return (
-        told.index,
-        told.error_code,
-        told.base_offset,
-        told.log_append_time_ms,
-        told.log_start_offset,
+        part.index,
+        part.error_code,
+        part.base_offset,
+        part.log_append_time_ms,
+        part.log_start_offset,
         errors,
-        told.error_message,
+        part.error_message,
     )
 
 

@@ -1,5 +1,5 @@
-"""What stands below aiokafka's producer instead of its sender, its accumulator and its state of
-transactions. aiokafka's own ``send`` and ``send_batch`` are inherited and reach into these."""
+"""Stands in for the sender, the accumulator and the transaction state of aiokafka's producer, whose
+``send`` and ``send_batch`` are inherited and call these classes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = ["Accumulator", "ProducerTranslating", "Routes", "Sender", "Transactio
 Header = tuple[str, bytes | None]
 
 _due: Final[ContextVar[RequestShim | None]] = ContextVar("kip848_client_produce", default=None)
-"""The request that ``_send_produce_req`` was called for."""
+"""The request for which ``_send_produce_req`` was called."""
 
 
 class ProducerTranslating(Translating):
-    """aiokafka has other words for what a producer cannot do now."""
+    """Translates errors for calls that a producer cannot make now."""
 
     def __init__(self, inner: ProducerAdapter) -> None:
         self._inner = inner
@@ -49,7 +49,7 @@ class ProducerTranslating(Translating):
 
 
 def _is_unexpected(cause: BaseException | None) -> bool:
-    """Whether somebody's code has failed, and no broker has refused anything."""
+    """Whether the error comes from other code, not from a broker."""
     return cause is not None and not isinstance(cause, Kip848Error | errors.KafkaError)
 
 
@@ -61,7 +61,7 @@ class Accumulator:
         self._batch_bytes = batch_bytes
         self._translating = ProducerTranslating(inner)
         self._is_silent = inner.config.transactional_id is not None
-        """Whether the end of a transaction tells of records that fail, too."""
+        """Whether the end of a transaction also reports records that fail."""
 
     async def add_message(
         self,
@@ -72,7 +72,7 @@ class Accumulator:
         timestamp_ms: int | None = None,
         headers: Iterable[Header] = (),
     ) -> asyncio.Future[Any]:
-        """Put a record into a batch; the future tells where it is."""
+        """Add a record to a batch; the future returns its offset."""
         try:
             sending = self._inner.bytes_sending()
             return await sending.send(tp[0], value, key, tp[1], timestamp_ms, headers)
@@ -80,28 +80,27 @@ class Accumulator:
             raise self._translating.instead_of(err) from err
 
     def create_builder(self, key_serializer: Any = None, value_serializer: Any = None) -> Batch:
-        """What an application collects records in, to send them together."""
+        """A builder in which an application collects records to send together."""
         return Batch(
             self._batch_bytes, 0, key_serializer=key_serializer, value_serializer=value_serializer
         )
 
     async def add_batch(self, builder: Any, tp: Any, _timeout: float) -> asyncio.Future[Any]:
-        """Send what was collected; the future tells where the first record is."""
+        """Send the collected records; the future returns the offset of the first one."""
         if not isinstance(builder, Batch) or not builder.records:
-            raise ValueError("send_batch takes what create_batch returned, with records in it")
+            raise ValueError("send_batch needs a non-empty batch from create_batch")
         builder.close()
         with self._translating:
             sending = self._inner.bytes_sending()
             await sending.begin_turn()
         sent: list[asyncio.Future[Any]] = []
         for timestamp_ms, key, value, headers in builder.records:
-            sending.keep_turn()  # or what is collected would not be one batch
+            sending.keep_turn()  # otherwise the records would not be one batch
             sent.append(await self.add_message(tp, key, value, _timeout, timestamp_ms, headers))
         return self._of_all(sent)
 
     async def flush(self) -> None:
-        """Wait until everything that was sent is done; after a stop, wait until the stop is
-        done."""
+        """Wait until all records that were sent are done, or until a stop is complete."""
         with self._translating:
             if self._inner.was_stopped:
                 await self._inner.stop()
@@ -109,7 +108,7 @@ class Accumulator:
                 await self._inner.flush()
 
     def _of_all(self, sent: list[asyncio.Future[Any]]) -> asyncio.Future[Any]:
-        """What became of the first record, when all of them are there; or the first error."""
+        """The result of the first record when all are written, or the first error."""
         told: asyncio.Future[Any] = sent[0].get_loop().create_future()
 
         def tell(done: asyncio.Future[list[Any]]) -> None:
@@ -130,7 +129,7 @@ class Accumulator:
 
 
 class Batch(BatchBuilder):  # type: ignore[misc]  # aiokafka has no types
-    """aiokafka's builder says what fits into a batch; this one keeps what that is."""
+    """aiokafka's builder, which limits the size of a batch; this one also keeps the records."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -149,17 +148,17 @@ class Batch(BatchBuilder):  # type: ignore[misc]  # aiokafka has no types
         value: Any,
         headers: Iterable[Header] | None = (),
     ) -> Any:
-        """Add a record; ``None`` when the batch is full or closed."""
+        """Add a record; ``None`` if the batch is full or closed."""
         kept = tuple(headers or ())
         added = super().append(timestamp=timestamp, key=key, value=value, headers=list(kept))
         if added is not None:
-            # what the application was told is what is sent, however much later
+            # the time that was returned to the application is the time that is sent
             self.records.append((added.timestamp, *self._last, kept))
         return added
 
 
 def receipts(inner: ProducerAdapter) -> Receipts:
-    """aiokafka's ``RecordMetadata``, which are nothing where no broker tells, and its errors."""
+    """Results of records: aiokafka's ``RecordMetadata`` (``None`` without acks), and its errors."""
 
     def nothing(_row: tuple[Any, ...]) -> None:
         return None
@@ -172,7 +171,7 @@ def receipts(inner: ProducerAdapter) -> Receipts:
 
 
 class Sender:
-    """Starts and stops what sends."""
+    """Starts and stops the producer."""
 
     def __init__(self, inner: ProducerAdapter, client: LinkedClient) -> None:
         self._inner = inner
@@ -183,13 +182,13 @@ class Sender:
 
     @property
     def sender_task(self) -> asyncio.Task[None] | None:
-        """The task that sends, from the start on."""
+        """The sending task, after the start."""
         return self._inner.sending_task
 
     _sender_task = sender_task
 
     async def start(self) -> None:
-        """Connect; with a transactional id, become the one producer that has it."""
+        """Connect; with a transactional id, fence other producers that have it."""
         with self._translating:
             await self._inner.start()
             await self._client.begin(self._inner.transport)
@@ -208,8 +207,8 @@ class Sender:
             _due.reset(token)
 
     async def _send_produce_req(self, node_id: int, batches: Mapping[Any, Any]) -> None:
-        """Send batches to the leader of their partitions. It can be wrapped, and what it raises
-        counts; what ``batches`` has is only to be looked at."""
+        """Send batches to the leader of their partitions. Other code may wrap it, and its errors
+        take effect; ``batches`` is read-only."""
         _ = batches
         shim = _due.get()
         if shim is not None:
@@ -217,14 +216,14 @@ class Sender:
             shim.returned = await self._client.send(node_id, shim)
 
     async def close(self) -> None:
-        """Send what waits, abort what is open, disconnect."""
+        """Send waiting records, abort an open transaction, disconnect."""
         with self._translating:
             await self._inner.stop()
 
 
 class Routes:
-    """Partitions of the topics that are written to; the rest of aiokafka's metadata is told by the
-    client's ``cluster``."""
+    """Partitions of the topics that are written to; other metadata comes from the client's
+    ``cluster``."""
 
     def __init__(self, inner: ProducerAdapter, client: LinkedClient) -> None:
         self._inner = inner
@@ -235,8 +234,8 @@ class Routes:
         return getattr(self._client.cluster, name)
 
     async def learn(self, topic: str) -> frozenset[int]:
-        """The partitions, asked for if need be. ``cluster`` has them, too, when this returns: who
-        has sent a record finds its leader there."""
+        """The partitions, by a request if necessary. When this returns, ``cluster`` has them, too,
+        with their leaders."""
         known = self._inner.partitions_known(topic)
         if known is not None:
             return known[0]
@@ -246,7 +245,7 @@ class Routes:
         return found
 
     def partitions_for_topic(self, topic: str) -> Any:
-        """All partitions, ``None`` when the topic is not known."""
+        """All partitions; ``None`` if the topic is not known."""
         known = self._inner.partitions_known(topic)
         return None if known is None else known[0]
 
@@ -264,11 +263,11 @@ _STATES: Final = {
     State.ABORTABLE: "ABORTABLE_ERROR",
     State.FATAL: "FATAL_ERROR",
 }
-"""What aiokafka calls otherwise, or has no word for."""
+"""States that have another name in aiokafka, or none."""
 
 
 class TransactionState:
-    """Where the transaction is, by aiokafka's names."""
+    """The state of the transaction, by aiokafka's names."""
 
     def __init__(self, inner: ProducerAdapter) -> None:
         self._inner = inner
@@ -277,12 +276,12 @@ class TransactionState:
 
     @property
     def producer_id(self) -> int:
-        """As the broker has named it, -1 before that."""
+        """The producer id from the broker; -1 before that."""
         return self._inner.who[0]
 
     @property
     def producer_epoch(self) -> int:
-        """Of the producer id, -1 before there is one."""
+        """The epoch of the producer id; -1 before there is one."""
         return self._inner.who[1]
 
     @property
@@ -292,11 +291,11 @@ class TransactionState:
         return TheirTransactionState[_STATES.get(state, state.name)]
 
     def is_in_transaction(self) -> bool:
-        """Whether ``send`` may go on; where the transaction can only be aborted, it says why."""
+        """Whether ``send`` is allowed. Raises the reason if the transaction can only be aborted."""
         return self._inner.transaction_state in {State.IN_TRANSACTION, State.ABORTABLE}
 
     def is_fatal_error(self) -> bool:
-        """Whether nothing can be asked of the producer any more."""
+        """Whether the producer can no longer be used."""
         return self._inner.transaction_state is State.FATAL
 
 

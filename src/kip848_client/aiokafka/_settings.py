@@ -1,9 +1,9 @@
-"""What the arguments of aiokafka's constructors mean to ours.
+"""Maps the arguments of aiokafka's constructors to our settings.
 
-aiokafka's defaults stay: whoever swaps the import has tuned a program to them. Settings of the
-classic protocol have no meaning any more. Frameworks pass all of them, always, so one that has
-aiokafka's default is no wish: it is told once a process, at level INFO. Another value is told once,
-as a warning that says what to set instead, and refused under ``strict=True``.
+aiokafka's defaults stay, because programs are tuned to them. Settings of the classic protocol have
+no effect. Frameworks always pass all of them, so a setting with aiokafka's default is only logged,
+once per process, at level INFO. Any other value is reported once, as a warning with the setting to
+use instead, and refused with ``strict=True``.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ _CONSUMER: Final = _defaults(AIOKafkaConsumer.__init__)
 _PRODUCER: Final = _defaults(AIOKafkaProducer.__init__)
 _MADE_HERE: Final = frozenset(["key_deserializer", "value_deserializer"])
 _HEEDED_HERE: Final = frozenset(["exclude_internal_topics"])
-"""A broker that matches patterns has no such choice; here they are matched by the client."""
+"""Valid because the client matches patterns; brokers that match them have no such choice."""
 _LEVELS: Final = ("read_uncommitted", "read_committed")
 
 _told: set[str] = set()
-"""Settings without a meaning that were reported in this process."""
+"""Settings without effect that were reported in this process."""
 
 
 def consumer_settings(given: Mapping[str, Any]) -> tuple[Settings, Settings]:
     """The arguments for aiokafka's constructor, and those for ours. Raises ``ValueError``, and
-    ``TypeError`` for a name that neither knows."""
+    ``TypeError`` for a name that neither has."""
     _check_names("AIOKafkaConsumer", given, {*_CONSUMER, *_MADE_HERE}, ConsumerConfig)
     level = given.get("isolation_level", _CONSUMER["isolation_level"])
-    if level not in _LEVELS:  # aiokafka says so at the start, in these words
+    if level not in _LEVELS:  # aiokafka raises this at the start, with this text
         raise ValueError(f"Incorrect isolation level {level}")
     for_theirs = {name: value for name, value in given.items() if name in _CONSUMER}
     settings = {**_CONSUMER, **given}
     wanted = {*ConsumerConfig.model_fields, *_MADE_HERE, *(given.keys() - _CONSUMER.keys())}
     for_ours = {name: value for name, value in settings.items() if name in wanted}
-    # One time says both, how long the application may be busy and how long the group waits for it:
-    # whoever gave a shorter one for the group does not want to be thrown out of it by that.
+    # One setting limits both how long the application may be busy and how long the group waits for
+    # it: a program with a shorter timeout for the group must not be fenced because of that.
     for_ours["max_poll_interval_ms"] = max(
         settings["max_poll_interval_ms"], for_ours.pop("rebalance_timeout_ms") or 0
     )
@@ -61,12 +61,11 @@ def consumer_settings(given: Mapping[str, Any]) -> tuple[Settings, Settings]:
     for_ours.setdefault("default_api_timeout_ms", settings["request_timeout_ms"])
     _, classic = ConsumerConfig.without_meaning
     meaningless = {name: instead for name, instead in classic.items() if name not in _HEEDED_HERE}
-    return for_theirs, for_ours | _worth_telling(given, _CONSUMER, meaningless)
+    return for_theirs, for_ours | _to_report(given, _CONSUMER, meaningless)
 
 
 def producer_settings(given: Mapping[str, Any]) -> tuple[Settings, Settings]:
-    """The same for a producer. Its serializers and its partitioner are called by aiokafka's part
-    of it."""
+    """The same for a producer. aiokafka's part of it calls serializers and partitioner."""
     _check_names("AIOKafkaProducer", given, _PRODUCER, ProducerConfig)
     for_theirs = {name: value for name, value in given.items() if name in _PRODUCER}
     settings = {**_PRODUCER, **given}
@@ -75,16 +74,16 @@ def producer_settings(given: Mapping[str, Any]) -> tuple[Settings, Settings]:
     for_ours = {name: value for name, value in settings.items() if name in wanted}
     idempotent = settings["enable_idempotence"] or settings["transactional_id"] is not None
     for_ours["enable_idempotence"] = idempotent
-    if settings["acks"] is _PRODUCER["acks"]:  # FastStream passes their mark for none
+    if settings["acks"] is _PRODUCER["acks"]:  # FastStream passes aiokafka's marker for "not set"
         for_ours["acks"] = "all" if idempotent else 1
-    del for_ours["client_id"]  # aiokafka makes one up where there is none
-    if not idempotent:  # what is sent again would overtake what follows it
+    del for_ours["client_id"]  # aiokafka generates one if it is missing
+    if not idempotent:  # or a retry could be reordered after later batches
         for_ours.setdefault("max_in_flight_requests_per_connection", 1)
     timeout_ms = settings["request_timeout_ms"]
     for_ours.setdefault("delivery_timeout_ms", timeout_ms + settings["linger_ms"])
     for_ours.setdefault("max_block_ms", timeout_ms)
     _, meaningless = ProducerConfig.without_meaning
-    return for_theirs, for_ours | _worth_telling(given, _PRODUCER, meaningless)
+    return for_theirs, for_ours | _to_report(given, _PRODUCER, meaningless)
 
 
 def _check_names(
@@ -100,16 +99,18 @@ def _check_names(
             raise TypeError(f"{of}.__init__() got an unexpected keyword argument {name!r}{hint}")
 
 
-def _worth_telling(
+def _to_report(
     given: Mapping[str, Any], defaults: Mapping[str, Any], meaningless: Mapping[str, str]
 ) -> Settings:
-    """Of the settings without a meaning, those that our configuration shall report or refuse."""
+    """The settings without effect that our configuration must report or refuse."""
     there = {name: given[name] for name in meaningless if name in given}
     wishes = {name: value for name, value in there.items() if value != defaults[name]}
     silent = sorted(there.keys() - wishes.keys() - _told - {"loop"})
     if silent:
         _told.update(silent)
-        _log.info("settings with aiokafka's defaults have no meaning here: %s", ", ".join(silent))
+        _log.info(
+            "settings with aiokafka's defaults that have no effect here: %s", ", ".join(silent)
+        )
     if given.get("strict"):
         return wishes
     new = {name: value for name, value in wishes.items() if f"{name}={value!r}" not in _told}

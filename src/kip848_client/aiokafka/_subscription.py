@@ -1,4 +1,4 @@
-"""What stands below aiokafka's consumer instead of its ``SubscriptionState``."""
+"""Stands in for the ``SubscriptionState`` of aiokafka's consumer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Partitions = Collection[Any]
 
 
 class Subscription:
-    """What is consumed, by aiokafka's names; also its own ``subscription``, while there is one."""
+    """Topics and partitions to consume, by aiokafka's names; also its own ``subscription``."""
 
     def __init__(
         self, inner: ConsumerAdapter, client: LinkedClient, *, with_internal: bool = False
@@ -36,7 +36,7 @@ class Subscription:
         self._inner = inner
         age_ms = inner.config.metadata_max_age_ms
         self._whole_topics: WholeTopics | None = None
-        """Where topics are read without a group."""
+        """Reads topics without a group."""
         self._matched = MatchedTopics(
             inner, client, age_ms, with_internal=with_internal, nothing=self._notify
         )
@@ -48,7 +48,7 @@ class Subscription:
         self.subscribed_pattern: re.Pattern[str] | None = None
         self.listener: Any = None
         self._was_told = False
-        """Whether the group has assigned something, or nothing, since ``subscribe``."""
+        """Whether there was an assignment, even an empty one, since ``subscribe``."""
         self._has_left = False
         """Whether nothing was assigned since ``unsubscribe``."""
         self._waiting: list[asyncio.Future[None]] = []
@@ -76,7 +76,7 @@ class Subscription:
 
     @property
     def assignment(self) -> Assignment | None:
-        """What is assigned; ``None`` before the group has told for the first time."""
+        """The assignment; ``None`` before the first one from the group."""
         if not (self._manual or self._was_told):
             return None
         return Assignment(self._inner)
@@ -89,20 +89,20 @@ class Subscription:
         return frozenset(TopicPartition(*tp) for tp in self._inner.assignment())
 
     def is_assigned(self, tp: Any) -> bool:
-        """Whether the partition is ours."""
+        """Whether we own the partition."""
         return not self._has_left and tp in self._inner.assignment()
 
     @property
     def is_revoking(self) -> bool:
-        """Whether the listener was called for what goes, and not yet for what there is now."""
+        """Whether ``on_partitions_revoked`` was called, and ``on_partitions_assigned`` not yet."""
         return self._pairs.is_revoking
 
     def partitions_auto_assigned(self) -> bool:
-        """Whether it is a group that assigns."""
+        """Whether a group assigns the partitions."""
         return self.active and not self._manual
 
     def may_get(self, partitions: Partitions) -> bool:
-        """Whether each of these is ours, or one that the group may give us."""
+        """Whether we own each of these, or the group may assign it to us."""
         ours = self._inner.assignment()
         return all(tp in ours or self._may_come(*tp) for tp in partitions)
 
@@ -154,7 +154,7 @@ class Subscription:
         self._notify()
 
     def unsubscribe(self) -> None:
-        """Consume nothing. A consumer that is stopped consumes nothing already."""
+        """Consume nothing more. Does nothing after a stop."""
         if self._whole_topics is not None:
             self._whole_topics.want(frozenset(), None)
         self._matched.forget()
@@ -187,7 +187,7 @@ class Subscription:
     # -- looking for topics ----------------------------------------------------------------------
 
     async def begin(self) -> None:
-        """Find what is to be read, and go on looking. Raises aiokafka's errors."""
+        """Find the topics to read, and keep looking. Raises aiokafka's errors."""
         await (self._whole_topics or self._matched).begin()
 
     async def end(self) -> None:
@@ -198,11 +198,11 @@ class Subscription:
     # -- waiting ---------------------------------------------------------------------------------
 
     def fetch_context(self) -> AbstractContextManager[None]:
-        """Ours notices by itself whether the application asks for records."""
+        """Nothing to do: our consumer notices polls by itself."""
         return _NO_CONTEXT
 
     def wait_for_assignment(self) -> asyncio.Future[None]:
-        """Done when the group has assigned something, or nothing, the next time."""
+        """Done at the next assignment from the group, even an empty one."""
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
         return waiting
@@ -216,24 +216,24 @@ class Subscription:
 
 
 class Assignment:
-    """What is assigned at the moment."""
+    """The current assignment."""
 
     def __init__(self, inner: ConsumerAdapter) -> None:
         self._inner = inner
         self.everything: dict[Any, Any] | None = None
-        """What ``all_consumed_offsets`` has returned, which a commit knows again."""
+        """The last result of ``all_consumed_offsets``, by which a commit recognizes it."""
         self.active = True
 
     @property
     def tps(self) -> AbstractSet[Any]:
-        """The partitions; those that were ours are contained, too, without being counted: whether
-        they may be committed the coordinator of the group decides."""
+        """The partitions. Those that we owned before are contained, too, but not counted: the
+        group's coordinator decides whether they may be committed."""
         return _Ours(self._inner)
 
     @property
     def commit_refresh_needed(self) -> asyncio.Event:
-        """Set while there is a partition of which nobody knows where to begin. It is a picture: to
-        set it does nothing."""
+        """Set while the start position of a partition is unknown. It is only informative: setting
+        it has no effect."""
         needed = asyncio.Event()
         if any(self._inner.position_now(tp) is None for tp in self._inner.assignment()):
             needed.set()
@@ -246,7 +246,7 @@ class Assignment:
         return PartitionState(self._inner, OurPartition(*tp))
 
     def all_consumed_offsets(self) -> dict[Any, Any]:
-        """Where the application is, by partition."""
+        """The positions of the application, by partition."""
         at = {tp: self._inner.position_now(tp) for tp in self._inner.assignment()}
         self.everything = {
             TopicPartition(*tp): OffsetAndMetadata(offset, "")
@@ -257,7 +257,7 @@ class Assignment:
 
 
 class PartitionState:
-    """How far one partition is, by aiokafka's names."""
+    """The state of one partition, by aiokafka's names."""
 
     def __init__(self, inner: ConsumerAdapter, tp: OurPartition) -> None:
         self._inner = inner

@@ -1,7 +1,7 @@
 """``Transport`` whose requests go out through ``send`` of an aiokafka client.
 
-Whoever wraps or replaces ``send`` (an instrumentation, a test that lets a broker fail) sees them,
-and what it returns or raises counts. Nothing else changes: the requests go over our connections.
+Code that wraps or replaces ``send`` (instrumentation, a test that simulates a failing broker) sees
+them, and what it returns or raises takes effect. The requests still use our connections.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ __all__ = ["ClientTransport", "SendHooks"]
 
 @dataclass(frozen=True, slots=True)
 class SendHooks:
-    """How requests get to aiokafka's ``send``. ``instead``: the error that stands for one of ours
-    on the way. ``names`` gives what knows the topics. ``to_coordinator`` and ``to_leader`` send,
-    and note in ``RequestShim.returned`` what came back."""
+    """How requests reach aiokafka's ``send``. ``instead`` translates an error of ours. ``names``
+    returns the map of topic names and ids. ``to_coordinator`` and ``to_leader`` send, and store the
+    response in ``RequestShim.returned``."""
 
     client: LinkedClient
     instead: Callable[[Kip848Error], Exception]
@@ -93,7 +93,7 @@ class ClientTransport(KafkaTransport):
         except BrokerError as err:
             if isinstance(err, UnsupportedVersion) or err in shim.failures:
                 raise
-            return shim.refused(err.code)  # what was raised on the way is what a broker says
+            return shim.refused(err.code)  # an error raised on the way counts as the broker's
 
     async def broker(
         self,
@@ -128,15 +128,15 @@ class ClientTransport(KafkaTransport):
         shim.returned = await self._hooks.client.send(node_id, shim)
 
     async def _answer(self, shim: RequestShim, going: Awaitable[object]) -> Any:
-        """What came back. Raises our error where ours was raised, or one that says the same as
-        aiokafka's that others have raised."""
+        """The response. Raises our original error if there was one, or the equivalent of an
+        aiokafka error that other code raised."""
         failure: Kip848Error | None = None
         try:
             await going
         except Exception as err:
             failure = next((ours for ours in shim.failures if err.__cause__ is ours), None)
             if failure is None and not isinstance(err, KafkaError | OSError):
-                raise  # a mistake in the code of somebody
+                raise  # a bug in other code
             if failure is None:
                 raise translated(err, type(shim.request).__name__) from err
         if failure is not None:

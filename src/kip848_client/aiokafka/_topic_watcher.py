@@ -1,4 +1,4 @@
-"""Looks at the cluster's topics from time to time, as aiokafka's clients do."""
+"""Checks the cluster's topics periodically, as aiokafka's clients do."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _log = logging.getLogger("kip848_client")
 
 
 class TopicWatcher:
-    """Calls ``look`` every ``age_ms`` (``metadata_max_age_ms``), and soon after ``soon``. That it
-    raises a ``KafkaError`` is logged; it is called again at the next time."""
+    """Calls ``look`` every ``age_ms`` (``metadata_max_age_ms``), and soon after ``soon``. A
+    ``KafkaError`` that it raises is logged."""
 
     def __init__(self, look: Callable[[], Awaitable[None]], age_ms: int) -> None:
         self._look = look
@@ -24,17 +24,17 @@ class TopicWatcher:
         self._task: asyncio.Task[None] | None = None
 
     def soon(self) -> None:
-        """Look again, if ``begin`` was called."""
+        """Check again soon, if ``begin`` was called."""
         self._changed.set()
 
     async def begin(self) -> None:
-        """Look, and go on looking. Raises what the first look raises."""
+        """Check now, and then periodically. Raises what the first check raises."""
         self._changed.clear()
         await self._look()
         self._task = asyncio.get_running_loop().create_task(self._run(), name="kip848-topics")
 
     async def end(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -50,4 +50,4 @@ class TopicWatcher:
             try:
                 await self._look()
             except errors.KafkaError as err:
-                _log.warning("what is to be read cannot be found out: %s", err)
+                _log.warning("looking up the topics to read failed: %s", err)

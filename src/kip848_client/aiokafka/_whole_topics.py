@@ -1,4 +1,4 @@
-"""Topics without a group: every partition of them, also those that are added later."""
+"""Topics without a group: all their partitions, including those that are added later."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["WholeTopics"]
 
 
 class WholeTopics:
-    """Assigns all partitions of topics, or of those that a pattern matches, to ``inner``."""
+    """Assigns all partitions of topics, or of topics that a pattern matches, to ``inner``."""
 
     def __init__(
         self, inner: ConsumerAdapter, client: LinkedClient, age_ms: int, *, with_internal: bool
@@ -31,20 +31,20 @@ class WholeTopics:
         return bool(self._topics) or self._pattern is not None
 
     def want(self, topics: frozenset[str], pattern: re.Pattern[str] | None) -> None:
-        """Read these from now on, or from the start on."""
+        """Read these topics, after the start."""
         if self._inner.assignment() and not self._wants and (topics or pattern is not None):
-            raise LocalProtocolError("partitions were assigned by hand; unsubscribe() first")
+            raise LocalProtocolError("partitions were assigned manually; call unsubscribe() first")
         self._topics, self._pattern = topics, pattern
         self._topic_watcher.soon()
 
     def check_unused(self) -> None:
-        """Raise ``LocalProtocolError`` when topics are read."""
+        """Raise ``LocalProtocolError`` if topics are read."""
         if self._wants:
-            raise LocalProtocolError("the consumer is subscribed; unsubscribe() first")
+            raise LocalProtocolError("the consumer is subscribed; call unsubscribe() first")
 
     async def begin(self) -> None:
-        """Find the partitions, and go on looking for new ones. Raises aiokafka's error for a topic
-        that is not there or that we may not see."""
+        """Find the partitions, and keep looking for new ones. Raises aiokafka's error for a topic
+        that does not exist or that we may not see."""
         await self._topic_watcher.begin()
 
     async def end(self) -> None:
@@ -63,6 +63,6 @@ class WholeTopics:
             names = await client.topics_where(pattern.match, with_internal=self._with_internal)
             found = client.partitions_known(names)
         if (topics, pattern) != (self._topics, self._pattern):
-            self._topic_watcher.soon()  # what was asked for is not wanted any more
+            self._topic_watcher.soon()  # the subscription has changed meanwhile
         elif found != self._inner.assignment():
             self._inner.assign(found)

@@ -1,8 +1,8 @@
-"""aiokafka's errors, and those of KIP-848 and of transactions that aiokafka has none for.
+"""aiokafka's errors, and errors of KIP-848 and of transactions that aiokafka lacks.
 
-Whatever aiokafka's ``errors`` has can be had from here. The classes below are both: aiokafka's
-``KafkaError``, which frameworks catch, and ours, with what ours knows. ``translated`` is the one
-place where an error of ours becomes one that users of aiokafka expect; ``__cause__`` is the
+All names of aiokafka's ``errors`` are available here. The classes below derive from both aiokafka's
+``KafkaError``, which frameworks catch, and from our error, with its attributes. ``translated`` is
+the one place where an error of ours becomes one that users of aiokafka expect; ``__cause__`` is the
 original.
 """
 
@@ -82,7 +82,7 @@ class OffsetsNotCommittedError(
 
     def __init__(self, message: str, **about: Any) -> None:
         super().__init__(message, **about)
-        self.args = (message,)  # theirs begins with a text that need not be true
+        self.args = (message,)  # aiokafka's begins with a text that may be wrong
 
 
 class TransactionAbortedError(
@@ -129,7 +129,7 @@ _BY_TYPE: Final[tuple[tuple[type[ours.Kip848Error], type[Exception]], ...]] = (
     (ours.UnsupportedVersion, theirs.UnsupportedVersionError),
     (ours.ProducerFenced, theirs.ProducerFenced),
 )
-"""The first that fits, by the text of ours."""
+"""The first match counts, by the text of our error."""
 
 
 _NOT_A_MEMBER: Final = (
@@ -142,11 +142,11 @@ _NOT_A_MEMBER: Final = (
 
 
 def translated(error: ours.Kip848Error) -> Exception:
-    """What users of aiokafka expect instead of ``error``; its ``__cause__`` is ``error``."""
+    """The error that users of aiokafka expect; its ``__cause__`` is ``error``."""
     if isinstance(error, ours.RecordUnreadable):
         given = error.__cause__
         if isinstance(given, Exception) and not isinstance(given, ours.Kip848Error):
-            return given  # what a deserializer has raised, as it is
+            return given  # an error of a deserializer stays as it is
     made = _translated(error)
     made.__cause__ = error
     return made
@@ -165,7 +165,7 @@ def _translated(error: ours.Kip848Error) -> Exception:
         return _refused(error)
     if isinstance(error, ours.DeliveryTimedOut) and error.last_code is not None:
         last = theirs.for_code(error.last_code)
-        if last is not theirs.UnknownError:  # aiokafka, too, raises what the broker said last
+        if last is not theirs.UnknownError:  # aiokafka, too, raises the last error of the broker
             return _new(last, str(error))
     for kind, instead in _BY_TYPE:
         if isinstance(error, kind):
@@ -182,7 +182,7 @@ def _translated(error: ours.Kip848Error) -> Exception:
 
 
 def _said(error: ours.CommitFailed) -> str:
-    """In words that are looked for: faust goes on when it finds "already rebalanced"."""
+    """With a text that programs search: faust continues if it finds "already rebalanced"."""
     gone = isinstance(error.cause, _NOT_A_MEMBER)
     return f"{error}; the group has already rebalanced" if gone else str(error)
 
@@ -212,8 +212,8 @@ def _refused(error: ours.BrokerError) -> Exception:
 
 
 class Translating:
-    """``with translating:`` raises aiokafka's errors instead of ours. It can be used by many at
-    once."""
+    """``with translating:`` raises aiokafka's errors instead of ours. It can be used
+    concurrently."""
 
     def __enter__(self) -> None:
         """Nothing is kept."""
@@ -228,7 +228,7 @@ class Translating:
 
 
 def __getattr__(name: str) -> Any:
-    """Whatever aiokafka's module has."""
+    """All other names of aiokafka's module."""
     if name.startswith("__"):
         raise AttributeError(name)
     return getattr(theirs, name)

@@ -261,8 +261,8 @@ async def test_a_call_of_no_partition_that_fails_is_logged(
     assert world.heard() == [("revoked", {0}), ("assigned", set())]
     assert not world.inner.held
     assert [each.message for each in caplog.records] == [
-        "the rebalance listener failed in on_partitions_revoked, of no partition",
-        "the rebalance listener failed in on_partitions_assigned, of no partition",
+        "the rebalance listener failed in on_partitions_revoked without partitions",
+        "the rebalance listener failed in on_partitions_assigned without partitions",
     ]
 
 
