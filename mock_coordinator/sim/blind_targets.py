@@ -1,10 +1,10 @@
 """Targets that Kafka computes without a look at the member in whose request it does so.
 
 A request that brings a pattern whose topics are not known yet does not move the group epoch. If the
-target is due all the same, because the epoch moved before, Kafka computes it for all members, this
+target is due nevertheless, because the epoch moved before, Kafka computes it for all members, this
 one included, but takes from before the request whether all of them subscribe to the same (asked of
 4.0 to 4.4 by the differential suite). Then the topics of one member count for all, and those of the
-others can be in nobody's target until the group epoch moves again.
+others can be in no target until the group epoch moves again.
 """
 
 from __future__ import annotations

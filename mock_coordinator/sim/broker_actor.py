@@ -1,9 +1,10 @@
 """The brokers: a ``ClusterCore`` that writes slowly, crashes, restarts, loads, and moves.
 
 A real coordinator appends the records of a request to its log and answers when they are safe. Until
-then its memory is ahead of its log, and a crash throws it back: no answer told of what is lost. So
-here each answer waits for the records before it, and a crash keeps the records that were written by
-then. The new core is built from them alone, and must say of every group what the old one said.
+then its memory is ahead of its log, and a crash throws it back: no answer acknowledged what is
+lost. So here each answer waits for the records before it, and a crash keeps the records that were
+written by then. The new core is built from them alone, and must say of every group what the old one
+said.
 
 Where there are several brokers, the group's partition may also be led by another one from now on:
 nothing is lost then, but clients find the former coordinator, or one that loads. These are the

@@ -92,7 +92,7 @@ class ClientConnection:
         self._network.send(connection, packet, timeout_ms)
 
     def close(self) -> None:
-        """Give the connection up without an answer to those who wait."""
+        """Give the connection up without an answer to its callers."""
         for waiting in self._waiting.values():
             waiting.timer.cancel()
         self._waiting.clear()
@@ -100,7 +100,7 @@ class ClientConnection:
         self._hang_up()
 
     def drop(self) -> None:
-        """Give the connection up, and tell those who wait."""
+        """Give the connection up, and report that to its callers."""
         self._hang_up()
         for each in self._take_all():
             each.done(LossReason.DISCONNECTED)
@@ -137,7 +137,7 @@ class ClientConnection:
         if waiting is None:
             return
         self._hang_up()
-        others = self._take_all()  # before anybody is told, who may send again at once
+        others = self._take_all()  # before the callers get the result: they may send again at once
         waiting.done(LossReason.TIMED_OUT)
         for each in others:
             each.done(LossReason.DISCONNECTED)

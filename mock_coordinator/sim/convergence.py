@@ -94,7 +94,7 @@ def _pending_group(
 
 
 def _forgotten(group: RecordedGroup, expected: set[TopicIdPartition]) -> set[TopicIdPartition]:
-    """All of the topics that are in nobody's target."""
+    """All partitions of the topics that are in no target."""
     assigned = {topic_id for target in group.targets.values() for topic_id, _ in target}
     return {each for each in expected if each[0] not in assigned}
 

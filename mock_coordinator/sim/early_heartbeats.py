@@ -8,7 +8,7 @@ and needs one of these:
 - *a cause*: a heartbeat that failed, a join, an acknowledgement, a changed subscription, a refused
   commit. Each is worth one, and a few that come together are sent as one.
 
-A group in which nothing changes has neither, so in it nobody is early.
+A group in which nothing changes has neither, so no heartbeat in it is early.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ class GroupRequests:
             if news:
                 self._told = outcome.assignment
             elif tag.epoch == 0:
-                early.cause(sender)  # it asks until it is told an assignment
+                early.cause(sender)  # it asks until it gets an assignment
             if outcome.assignment is not None:
                 context.checkers.informed(tag)
             if self._retried_instance and outcome.member_epoch > 0:

@@ -42,7 +42,7 @@ class HeldPartitions:
         self._lookups: dict[int, int] = {}
         """Open look-ups of committed offsets: the fetch core's numbers for them."""
         self.fetchable: dict[TopicIdPartition, TopicPartition] = {}
-        """Of which records may be handed out."""
+        """Those whose records may be handed out."""
         self.records: Final = MemberRecords(
             sender.context,
             wires,

@@ -204,9 +204,9 @@ class Lease:
     zombies: int = 0
     """How often a partition was in the hands of a member without a lease beside its holder."""
     _suspects: dict[MemberView, int] = field(default_factory=dict[MemberView, int])
-    """Members of which a request out of order was acted on, with their newest heartbeat then."""
+    """Members with a request that was handled out of order, with their newest heartbeat then."""
     _informed: set[MemberView] = field(default_factory=set[MemberView])
-    """Those of them that were told their assignment since, and may still be on the way to it."""
+    """Those of them that got their assignment since, and may still be on the way to it."""
 
     def suspect(self, member: MemberView, newest: int) -> None:
         """A request out of order was acted on: this member may be out of step, now or as soon as it
@@ -389,7 +389,7 @@ class Responses:
             return
         recorded = groups.member(member.group_id, member.member_id)
         if recorded is None or recorded.epoch != response.member_epoch:
-            raise Violation(Responses, f"{member.name} is told an epoch that nobody wrote")
+            raise Violation(Responses, f"{member.name} gets an epoch that was never written")
         if response.assignment is not None:
             told = frozenset(
                 (topic.topic_id, partition)
@@ -397,7 +397,7 @@ class Responses:
                 for partition in topic.partitions
             )
             if told != recorded.assigned:
-                raise Violation(Responses, f"{member.name} is told {told}, not {recorded.assigned}")
+                raise Violation(Responses, f"{member.name} gets {told}, not {recorded.assigned}")
 
 
 class Rates:

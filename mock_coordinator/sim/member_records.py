@@ -158,7 +158,7 @@ class MemberRecords:
         self.feed(Resumed(tuple(partitions)))
 
     def poll(self, records_max: int) -> None:
-        """Hand out up to so many records."""
+        """Hand out up to that many records."""
         self._reader.poll(records_max)
         trouble = self.core.trouble()
         if trouble is not None:
@@ -197,7 +197,7 @@ class MemberRecords:
             case Notice():
                 self._context.tell(self._client, "notice", command.text)
             case _:
-                pass  # nobody sleeps here, and addresses are names
+                pass  # no process sleeps here, and addresses are names
 
     def _positioned(self, command: Positioned) -> None:
         tp, offset = command.partition, command.offset

@@ -8,7 +8,7 @@ none is repeated. So the unit of failure is the connection, as it is in life:
 - *delay*: each message takes its time; on one connection they keep their order, on two they do not
   (reordering).
 - *loss*: a message does not arrive, and nothing after it on that connection in that direction. The
-  sender finds out by a reset, or only by its own time-out. The loss of a request and that of a
+  sender finds out by a reset, or only by its own timeout. The loss of a request and that of a
   response are drawn apart: they differ in whether the other side has acted.
 - *clog*: what is sent waits until the clog is gone, and then arrives.
 - *partition*: what is sent is lost, in one direction (asymmetric) or both.
@@ -189,13 +189,13 @@ class Network:
             self._kernel.at(later_ms, lambda: self._arrive_up(connection, copy))
 
     def _check_order(self, connection: Connection, packet: Packet) -> None:
-        """Answers come in order: whoever goes on with a connection of which an answer is overdue
-        waits behind it, for ever if it was lost."""
+        """Answers come in order: a request on a connection with an overdue answer waits
+        behind it, forever if the answer was lost."""
         overdue = [n for n, by in connection.unanswered.items() if by < self._kernel.now_ms]
         if overdue:
             raise Violation(
                 Network,
-                f"{connection.client} sends request {packet.correlation} on a connection of which "
+                f"{connection.client} sends request {packet.correlation} on a connection where "
                 f"the answer to {overdue[0]} is overdue",
             )
 

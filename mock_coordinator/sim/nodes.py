@@ -150,7 +150,7 @@ class Nodes(Generic[AnyParameters]):
         """Whether this heartbeat arrives after a younger one of its sender, or twice. Worlds that
         check who runs what do not let it in: heartbeats have no number, so that a coordinator may
         take an old acknowledgement for a new one and give away what is being worked on.
-        ``sim.invariants`` says more; nobody can do anything about that."""
+        ``sim.invariants`` says more; no client or broker can prevent that."""
         if packet.again or number < self._newest.get(sender, 0):
             return True
         self._newest[sender] = number
@@ -165,7 +165,7 @@ class Nodes(Generic[AnyParameters]):
         self._set_timer()
 
     def operate(self, request: Message, version: int) -> Any:
-        """An administrator's or producer's request, answered at once by whoever can."""
+        """An administrator's or producer's request, answered at once by a node that can."""
         event = RequestReceived(0, 0, version, _OPERATOR, request)
         answers: list[Any] = []
         for output in self.core.step(self._world.kernel.now_ms, event):

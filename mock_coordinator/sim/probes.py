@@ -32,7 +32,7 @@ PROBES: Final[Mapping[str, str]] = {
     "GROUP_ID_NOT_FOUND": "the coordinator did not know the group of a member",
     "coordinator crash": "the coordinator died",
     "crash during reconciliation": "while a group was not stable",
-    "crash loses records": "and with it records that nobody had been told of",
+    "crash loses records": "and with it records that were not acknowledged",
     "coordinator moved": "the coordinator answered NOT_COORDINATOR",
     "coordinator loading": "the coordinator answered COORDINATOR_LOAD_IN_PROGRESS",
     "coordinator relocated": "another broker of the cluster took over from one that runs",

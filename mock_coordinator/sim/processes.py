@@ -20,7 +20,7 @@ RESTART_MS_MAX = 5_000
 
 @dataclass(slots=True, eq=False)
 class Consumer:
-    """A plan, its present process, and whether it shall run and be subscribed."""
+    """A plan, its present process, and whether it is to run and be subscribed."""
 
     plan: MemberPlan
     wanted: bool = True
@@ -77,8 +77,8 @@ class Processes:
         """The assignor that a new member asks for.
 
         In Kafka 4.4.0 members of one group must agree: when the votes are even, the election goes
-        to whoever's heartbeat is being handled, each such change moves the group epoch, and the
-        group never comes to rest (so does the real broker).
+        to the member whose heartbeat is being handled, each such change moves the group epoch, and
+        the group never comes to rest (so does the real broker).
         """
         wish = self._context.options.assignor
         if wish != "any":
@@ -117,7 +117,7 @@ class Processes:
                 self._context.probes.reached("static -2 return")
 
     def heal(self) -> None:
-        """Everybody runs on, and what shall run and does not is started."""
+        """All processes go on, and those that are to run and do not are started."""
         for consumer in self.consumers:
             process = consumer.process
             if process is None:

@@ -27,7 +27,7 @@ from mock_coordinator.core.groups.records.state_records import (
 
 __all__ = ["RecordedGroup", "RecordedGroups", "RecordedMember", "partitions_of"]
 
-NOBODY: Final = frozenset[TopicIdPartition]()
+NO_PARTITIONS: Final = frozenset[TopicIdPartition]()
 
 
 def partitions_of(owned: OwnedPartitions) -> frozenset[TopicIdPartition]:
@@ -43,8 +43,8 @@ class RecordedMember:
     epoch: int = 0
     previous_epoch: int = 0
     state: MemberState = MemberState.STABLE
-    assigned: frozenset[TopicIdPartition] = NOBODY
-    revoking: frozenset[TopicIdPartition] = NOBODY
+    assigned: frozenset[TopicIdPartition] = NO_PARTITIONS
+    revoking: frozenset[TopicIdPartition] = NO_PARTITIONS
 
     @property
     def held(self) -> frozenset[TopicIdPartition]:
@@ -68,7 +68,7 @@ class RecordedGroup:
 class RecordedGroups:
     """All groups. ``note`` must be called with every record, in order.
 
-    ``first_epoch`` is that of a group of which no record gives one: from 4.3 on a group may have
+    ``first_epoch`` is that of a group whose records give none: from 4.3 on a group may have
     members and nothing to assign.
     """
 
@@ -126,7 +126,7 @@ class RecordedGroups:
         if value is None:
             member = group.members.get(record.member_id)
             if member is not None:
-                member.assigned = member.revoking = NOBODY
+                member.assigned = member.revoking = NO_PARTITIONS
             return
         member = group.members.setdefault(record.member_id, RecordedMember())
         member.epoch = value.member_epoch

@@ -19,7 +19,7 @@ CONSUMERS_MAX: Final = 9
 PAUSE_MS_MAX: Final = 90_000
 AWAY_MS_MAX: Final = 30_000
 CLEAN_UPS_MAX: Final = 60
-"""How often somebody tries, once a second, to delete a group."""
+"""How many times the deletion of a group is tried, once a second."""
 
 
 class Workload:

@@ -69,7 +69,7 @@ class NotInDoubt:
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """One transaction of a processor, and what it has of which partition."""
+    """One transaction of a processor, and what it has of each partition."""
 
     transaction: Transaction
     touched: set[TopicPartition] = field(default_factory=set[TopicPartition])
@@ -98,7 +98,7 @@ class Work:
         self.gone -= set(partitions)
 
     def loses(self, partitions: Collection[TopicPartition]) -> None:
-        """It was told that these are lost."""
+        """It learned that these are lost."""
         self.gone |= set(partitions)
 
     def goes_on(self, what: str) -> None:

@@ -44,7 +44,7 @@ class Listener(Protocol):
         ...
 
     def wait_ended(self, ticket: int) -> None:
-        """Nobody waits any more for that."""
+        """The answer is no longer needed."""
         ...
 
     def lost(self, partitions: Collection[TopicPartition]) -> None:

@@ -65,7 +65,7 @@ class ProcessOptions(GroupParameters):
     refuse: float
     """An answer is an error for a while."""
     refuse_late: float
-    """The same, and what was asked for is done all the same."""
+    """The same, although the request was performed."""
 
 
 def draw_process_options(seed: int) -> ProcessOptions:

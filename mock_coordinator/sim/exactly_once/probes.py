@@ -16,7 +16,7 @@ PROCESS_PROBES: Final[Mapping[str, str]] = {
     "offsets alone": "a transaction of records that came to nothing was committed",
     "records in vain": "a transaction was aborted, and its records were read again",
     "revoked while open": "the group asked for a partition back during a transaction with it",
-    "revocation given up": "nobody waited any longer for a partition to be given up",
+    "revocation given up": "the wait for a partition to be given up ended",
     "lost while open": "a partition was lost during a transaction with it",
     "a doubt": "the outcome of a commit was not known in time",
     "a zombie woke up": "a process slept until its member was removed",

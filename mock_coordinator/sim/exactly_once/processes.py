@@ -45,7 +45,7 @@ class Processes:
         )
 
     def start(self) -> None:
-        """So many as the options say."""
+        """As many as the options say."""
         self._operator.keys.append((GROUP, False))
         for _ in range(self._context.options.processors):
             self._come()
@@ -135,7 +135,7 @@ class Processes:
     # -- the end -----------------------------------------------------------------------------
 
     def heal(self) -> None:
-        """Nobody has a rival any more, or sleeps."""
+        """No process has a rival or sleeps any more."""
         for name, processes in self._by_name.living.items():
             spare = processes[:-1] if name in self._wanted else list(processes)
             for process in spare:

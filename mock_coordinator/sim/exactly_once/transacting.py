@@ -191,7 +191,7 @@ class Transacting:
 
     def _abort(self, command: Abort, work: Work) -> None:
         ticket, self._asking = self._asking, None
-        if ticket is not None:  # nobody waits any more for what else is under way
+        if ticket is not None:  # the answers to all other requests are no longer needed
             del self._tickets[ticket]
             self._producer.forget(ticket, WaitEnded(ticket))
 

@@ -1,4 +1,4 @@
-"""What the user's function makes of a record, as text: so that whoever reads an output knows which
+"""What the user's function makes of a record, as text: so that a reader of an output knows which
 input it comes from.
 
 An input is ``i17``, or ``i17!`` if the function cannot process it. Its outputs are ``i17>0``,

@@ -92,7 +92,7 @@ class Checks:
     def stepped(self, now_ms: int, event: Event, commands: Sequence[Command]) -> None:
         """The core took an event and asks for these."""
         core = self._core
-        assert core is not None, "somebody is watched"
+        assert core is not None, "a core is watched"
         positioned = [each for each in commands if isinstance(each, Positioned)]
         told = [each for each in commands if isinstance(each, Notice)]
         self.reading.stepped(core, event, positioned, told)
@@ -120,7 +120,7 @@ class Checks:
     def _is_wanted(self, key: TopicIdPartition) -> bool:
         """Whether a partition may be fetched now."""
         core = self._core
-        assert core is not None, "somebody is watched"
+        assert core is not None, "a core is watched"
         for tp in core.assigned:
             if (core.topic_id(tp), tp.partition) == key:
                 return not self.reading.shut.get(tp)
@@ -130,10 +130,10 @@ class Checks:
 
     def record(self, taken: Slice, offset: int, value: bytes) -> None:
         """It gets a record."""
-        assert self._core is not None, "somebody is watched"
+        assert self._core is not None, "a core is watched"
         self.reading.record(self._core, taken, offset, value)
 
     def finished(self, taken: Slice) -> None:
         """It has read a slice."""
-        assert self._core is not None, "somebody is watched"
+        assert self._core is not None, "a core is watched"
         self.reading.finished(self._core, taken)

@@ -30,7 +30,7 @@ __all__ = ["Client"]
 
 NAME: Final = "client"
 _PROD_EVERY: Final = 10
-"""So many steps lie between two trials with events that must change nothing."""
+"""The number of steps between two trials with events that must change nothing."""
 _LOOK_UP_MS_MAX: Final = 1_500
 _REQUEST_TIMEOUT_MS: Final = 3_000
 

@@ -3,9 +3,9 @@
 - ``Delivered``: the records handed out of a partition are those of its log, in order, each once,
   from a reported position on. What is left out are markers, records of aborted transactions under
   read_committed, and what was compacted. What was cut off the log is never followed by what came in
-  its place, unless the position was reported anew in between.
-- ``Closed``: nothing is handed out of a partition that is paused, held, limited or taken away, nor
-  of a topic that only has the name of the one that was assigned.
+  its place, unless the position was reported again in between.
+- ``Closed``: nothing is handed out from a partition that is paused, held, limited or taken away,
+  nor of a topic that only has the name of the one that was assigned.
 - ``Moved``: a position moves by reading, or for a reason: the user sought, the group had committed
   it, the *leader* said that the position is out of its range, or that its log differs.
 """
@@ -157,8 +157,8 @@ class DeliveryChecks:
                 del self._seeking[tp]
 
     def _begin_anew(self, core: FetchCore, told: str) -> None:
-        """Who is assigned a name goes on with the topic that has it now, from nothing, and is
-        told."""
+        """An assigned name stands for the topic that has it now: the client restarts there and
+        reports that."""
         for tp in self._by_hand:
             known, topic_id = self._ids.get(tp), core.topic_id(tp)
             if topic_id is None:
@@ -167,7 +167,7 @@ class DeliveryChecks:
             if known in (None, topic_id):
                 continue
             if format_topic_id(topic_id) not in told:
-                raise Violation(Closed, f"{_shown(tp)} changes its topic, and nobody is told")
+                raise Violation(Closed, f"{_shown(tp)} changes its topic without a report")
             self._seeking.pop(tp, None)  # that was a seek in the topic that is gone
             self._assigned[tp] = topic_id
             self._places.pop(tp, None)

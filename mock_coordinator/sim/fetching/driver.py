@@ -27,7 +27,7 @@ __all__ = ["FetchDriver"]
 
 
 def _unwatched(_event: Event, _commands: Sequence[Command]) -> None:
-    """Nobody looks at the steps."""
+    """Ignores the steps."""
 
 
 class FetchDriver:

@@ -185,7 +185,7 @@ class Operator:
         elif core.broker.disk.leaders.elect_again(topic, partition):
             log = self._brokers.log(topic, partition)
             log.begin_epoch(core.broker.partition_state(topic, partition).leader_epoch)
-            core.broker.logs.note_growth(topic, partition)  # wakes who waits
+            core.broker.logs.note_growth(topic, partition)  # wakes waiting fetches
             self._brokers.step(TimerFired())
         state = core.broker.partition_state(topic, partition)
         shown = f"{topic.name}-{partition} {state.leader} epoch {state.leader_epoch}"

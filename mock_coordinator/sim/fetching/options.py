@@ -31,7 +31,7 @@ class FetchOptions(Parameters):
     max_partition_bytes: int
     buffer_bytes: int
     rows_a_step: int
-    """So many rows of an answer are taken in at once."""
+    """The rows of an answer that are taken in at once."""
 
     # the user
     records_max: int

@@ -34,6 +34,6 @@ FETCH_PROBES: Final[Mapping[str, str]] = {
     "a look-up was withdrawn": "who asked for offsets does not wait for them any more",
     "committed offsets not found out": "the coordinator did not answer",
     "a reset": "a position was out of range, and the policy chose another",
-    "a truncation": "a position was behind a cut, and reported anew",
+    "a truncation": "a position was behind a cut, and reported again",
 }
 """Every probe, and what having reached it means."""

@@ -42,7 +42,7 @@ class RecordReader:
         """How many slices had a wrong checksum."""
 
     def poll(self, records_max: int, only: Collection[TopicPartition] = ()) -> int:
-        """Read up to so many records; returns how many there were."""
+        """Read up to that many records; returns how many there were."""
         left = records_max
         finished = False
         if self._rng.random() < 0.3:

@@ -2,12 +2,12 @@
 
 - ``OneRequest``: at most one fetch a node is under way, none is sent while the node has said that
   it is throttled, none is empty.
-- ``Session``: a session has what is wanted and nothing else, so nothing comes that nobody reads,
+- ``Session``: a session has what is wanted and nothing else, so every record sent has a reader,
   and both sides agree on it.
 - ``Sane``: topics go by an id that is not zero, offsets are not negative, leader epochs are known
   and never go back.
-- ``NoStorm``: while nothing moves, a node is asked at a rate that pauses explain, and so is whoever
-  is asked for metadata and offsets.
+- ``NoStorm``: while nothing moves, a node is asked at a rate that pauses explain, and so are
+  the brokers that answer for metadata and offsets.
 - ``NoStarvation``: what has data is served within two rounds of its neighbours.
 """
 
@@ -48,11 +48,11 @@ class Sane:
 
 
 class NoStorm:
-    """Nobody is asked again and again."""
+    """No broker gets the same request again and again."""
 
 
 class NoStarvation:
-    """Nobody waits for ever."""
+    """Every wait ends."""
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ class RequestChecks:
             raise Violation(Sane, "a topic without an id is forgotten")
 
     def moved(self) -> None:
-        """Something else happened than answers and timers: whoever asks has a reason now."""
+        """Something else happened than answers and timers: there is a reason to ask now."""
         for node in self._nodes.values():
             node.fruitless.clear()
         self._questions.clear()

@@ -91,4 +91,4 @@ class FetchRequests(NodeRequests):
 
 
 def _nothing(_answer: Answer) -> None:
-    """Nobody waits for it."""
+    """Its answer is not needed."""

@@ -2,8 +2,8 @@
 
 - ``Adjoin``: what is buffered follows the position without a gap, and the next fetch follows what
   is buffered.
-- ``Budget``: what is buffered and asked for fits the budget, but for one batch a broker.
-- ``InStep``: what the core believes that a broker has been told is what that broker's session has.
+- ``Budget``: what is buffered and asked for fits the budget, except for one batch per broker.
+- ``InStep``: what the core believes it has sent to a broker is what that broker's session has.
 - ``Inert``: an answer to what is not asked any more changes nothing, asks for nothing, and is
   counted. That holds for its part of each partition that has begun another tenure since.
 - ``Awaited``: who has no position, or one in doubt, waits for an answer or a time, or for the user
@@ -65,7 +65,7 @@ class Inert:
 
 
 class Awaited:
-    """Nobody waits for nothing."""
+    """Every wait has an open request."""
 
 
 _Tenures = dict[TopicPartition, int]
@@ -140,7 +140,9 @@ class StateChecks:
             seeks = each.phase is Phase.SEEKING_START
             checks = each.phase is Phase.CHECKING and not each.slices
             if idle and (seeks or checks):
-                raise Violation(Awaited, f"{_shown(tp)} is {each.phase.value}, and nobody asks")
+                raise Violation(
+                    Awaited, f"{_shown(tp)} is {each.phase.value}, and no request is open"
+                )
 
     def _look_at_partitions(self, snapshot: FetchSnapshot) -> None:
         for tp, each in snapshot.partitions.items():
@@ -194,8 +196,8 @@ class StateChecks:
     # -- what is stale -----------------------------------------------------------------------
 
     def prod(self, now_ms: int) -> None:
-        """Give the core answers that nobody waits for, and one event that is not legal. Raises
-        ``Violation`` when something comes of it."""
+        """Give the core answers to requests that are not open, and one event that is not legal.
+        Raises ``Violation`` when something comes of it."""
         before = self._without_count()
         for event in _stale(tuple(self._core.assigned)):
             count = self._core.snapshot().stale_answers

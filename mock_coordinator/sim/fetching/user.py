@@ -125,7 +125,7 @@ class User:
             self._after_trouble(tp)
 
     def _after_trouble(self, tp: TopicPartition) -> None:
-        """Seek to something that is there, or begin anew with the topic that has the name now."""
+        """Seek to something that is there, or start over with the topic that has the name now."""
         topic = self._brokers.core.broker.catalog.topic(tp.topic)
         if topic is None or tp.partition >= topic.partitions:
             self._take_away({tp})
@@ -274,7 +274,7 @@ class User:
         return self.assigned.get(tp) != topic_id
 
     def _assign_anew(self) -> None:
-        """Partitions are taken and given back at once: that begins anew."""
+        """Partitions are taken and given back at once: that starts over."""
         some = {tp: self.assigned[tp] for tp in self._some()}
         self._change(some, fresh=set(some))
 
@@ -348,7 +348,7 @@ class User:
         self.client.feed(SeekEnded(ticket, offsets))
 
     def _answered(self, ticket: int) -> None:
-        """Raises ``AssertionError`` for an answer that nobody waits for, or that is too late."""
+        """Raises ``AssertionError`` for an answer to no open request, or that is too late."""
         deadline_ms = self._look_ups.pop(ticket)
         late_ms = self._context.kernel.now_ms - deadline_ms
         assert late_ms <= 1, f"look-up {ticket} is answered {late_ms} ms too late"

@@ -34,12 +34,12 @@ class FaultRates(Protocol):
 
     @property
     def refuse_late(self) -> float:
-        """The same, and what was asked for is done all the same."""
+        """The same, although the request was performed."""
         ...
 
 
 class FaultyNodes(Nodes[AnyParameters]):
-    """``writing`` is told who gets a transactional id."""
+    """``writing`` learns which producer gets a transactional id."""
 
     def __init__(
         self,

@@ -13,14 +13,14 @@ __all__ = ["ProduceContext", "ProducersContext"]
 
 
 class ProducersContext(WorldContext[Parameters_co]):
-    """What all worlds have, the facts, and who reads the logs. ``requests``: that cores asked
-    for."""
+    """What all worlds have, the facts, and the checker of the logs. ``requests``: how many cores
+    sent."""
 
     requests = 0
 
     @cached_property
     def facts(self) -> Facts:
-        """What users did, and what they were told."""
+        """What users did, and what they learned."""
         return Facts()
 
     @cached_property

@@ -52,7 +52,7 @@ class ProducerDriver:
         self._watch = watch
         self.core: Final = ProducerCore(settings, self._jitter, rng.randrange, Builder)
         self.ids: Final[dict[str, TopicId]] = {}
-        """Of topics, by name, as far as they were told."""
+        """Of topics, by name, as far as metadata gave them."""
         self._requests = ProduceRequests(wires, self.feed, enter)
         self._stepping: Stepping[Event] = Stepping(
             wires.kernel, self._step, lambda: self.core.deadline_ms, self._fire, enter

@@ -1,4 +1,4 @@
-"""What the users of producers did and were told, and what became of it in the logs: the facts that
+"""What the users of producers did and learned, and what became of it in the logs: the facts that
 checkers compare. Each record has a value of its own, and each transaction offsets of its own."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["Facts", "Record", "RecordStatus", "Told", "Transaction"]
 
 
 class Told(Enum):
-    """What the user was told of a record or a transaction."""
+    """What the user learned about a record or a transaction."""
 
     NOTHING = auto()
     DONE = auto()

@@ -1,4 +1,4 @@
-"""Checkers of what is in the logs: against what users did, and against what they were told."""
+"""Checkers of what is in the logs: against what users did, and against what they learned."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ class Ordered:
 
 
 class Acknowledged:
-    """What was told to be written is in the log, at the offset that was told."""
+    """What was reported as written is in the log, at the reported offset."""
 
 
 class Unwritten:
-    """What was told to have failed, and not to be in doubt, is not in the log."""
+    """What was reported as failed, and not as in doubt, is not in the log."""
 
 
 class Committed:
-    """A transaction that was told to be committed is, with all its records and offsets; all of
+    """A transaction that was reported as committed is, with all its records and offsets; all of
     them were acknowledged."""
 
 
 class Aborted:
-    """Nothing of a transaction that was told to have failed is committed, and nothing of one of
-    which a record or offsets were refused."""
+    """Nothing of a transaction that was reported as failed is committed, and nothing of one with
+    refused records or offsets."""
 
 
 class Wanted:
@@ -67,7 +67,7 @@ class Unmixed:
 
 class NoZombie:
     """What is committed is of the producer that had the transactional id last; and one that has
-    lost the id does not take it back without being told to."""
+    lost the id does not take it back without an order to."""
 
 
 class LogChecks:
@@ -126,7 +126,7 @@ class LogChecks:
 
     def _check_plain(self, record: Record) -> None:
         if record.told is Told.FAILED and record.status is RecordStatus.PLAIN:
-            raise Violation(Unwritten, f"{record} is at {record.offset}, and was told to be not")
+            raise Violation(Unwritten, f"{record} is at {record.offset}, reported as not written")
 
     def _ended(self, tp: TopicPartition, header: BatchHeader, *, commit: bool) -> None:
         records = self._open.pop((tp, header.producer_id), [])
@@ -147,7 +147,7 @@ class LogChecks:
         """A reader of committed offsets sees this one."""
         transaction = self._ledger.by_offset.get(offset)
         if transaction is None or transaction.group != group:
-            raise Violation(Wanted, f"nobody committed {offset} of {tp} for {group}")
+            raise Violation(Wanted, f"no user committed {offset} of {tp} for {group}")
         newest = transaction.offsets[tp]
         if offset != newest:
             raise Violation(
@@ -175,7 +175,7 @@ class LogChecks:
         name = str(transaction)
         statuses = {record.status for record in transaction.records}
         if commit and not transaction.is_commit_asked:
-            raise Violation(Wanted, f"{name} is committed, and nobody asked for that")
+            raise Violation(Wanted, f"{name} is committed, and no user asked for that")
         if {RecordStatus.COMMITTED, RecordStatus.ABORTED} <= statuses:
             raise Violation(Whole, f"{name} is committed in one place and aborted in another")
         if transaction.offsets_seen and RecordStatus.ABORTED in statuses:
@@ -190,7 +190,7 @@ class LogChecks:
         else:
             self.aborted += 1
             if transaction.told is Told.DONE:
-                raise Violation(Committed, f"{name} is aborted, and was told to be committed")
+                raise Violation(Committed, f"{name} is aborted, and was reported as committed")
 
     def _check_whole(self, transaction: Transaction) -> None:
         """It is committed: of everything the producer had heard that it is there."""
@@ -207,23 +207,23 @@ class LogChecks:
         )
         why = transaction.refused
         if transaction.told is Told.FAILED:
-            why = "it was told to be aborted"
+            why = "it was reported as aborted"
         if why and is_visible:
             raise Violation(Aborted, f"{transaction} is committed, and {why}")
 
-    # -- what users are told -----------------------------------------------------------------
+    # -- what users learn --------------------------------------------------------------------
 
     def acknowledged(self, records: Iterable[tuple[Record, int]]) -> None:
-        """These are told to be written, at these offsets (-1: somewhere)."""
+        """These are reported as written, at these offsets (-1: somewhere)."""
         for record, offset in records:
             record.told = Told.DONE
             if record.offset is None:
-                raise Violation(Acknowledged, f"{record} is told to be written, and is not")
+                raise Violation(Acknowledged, f"{record} is reported as written, and is not")
             if offset >= 0 and offset != record.offset:
                 raise Violation(Acknowledged, f"{record} is at {record.offset}, not at {offset}")
 
     def failed(self, record: Record, *, maybe_written: bool) -> None:
-        """A record is told to have failed."""
+        """A record is reported as failed."""
         record.told = Told.IN_DOUBT if maybe_written else Told.FAILED
         transaction = record.transaction
         if transaction is None:
@@ -241,7 +241,7 @@ class LogChecks:
             self._check_failed(transaction)
 
     def told(self, transaction: Transaction, told: Told) -> None:
-        """The user is told what became of it."""
+        """The user learns what became of it."""
         transaction.told = told
         if told is Told.FAILED:
             self._check_failed(transaction)
@@ -251,10 +251,10 @@ class LogChecks:
             if record.told is not Told.DONE:
                 raise Violation(Committed, f"{record} is committed and was not acknowledged")
             if record.status is RecordStatus.ABORTED:
-                raise Violation(Committed, f"{record} is told to be committed, and is aborted")
+                raise Violation(Committed, f"{record} is reported as committed, and is aborted")
 
     def unsettled(self) -> Iterable[str]:
-        """What is not as it was told, or not known, and may yet become so."""
+        """What is not as it was reported, or not known, and may yet become so."""
         for transaction in self._ledger.transactions:
             records = transaction.records
             if any(record.status is RecordStatus.OPEN for record in records):

@@ -51,7 +51,7 @@ class ProduceOptions(Parameters):
     rival: float
     """Or another one with the same transactional id begins beside it."""
     anew: float
-    """Or it begins anew with the brokers: all connections end, and it knows no leaders."""
+    """Or it starts over with the brokers: all connections end, and it knows no leaders."""
     turned_down: float
     """Of the transactions, those that the driver refuses something of."""
     twice: float
@@ -71,7 +71,7 @@ class ProduceOptions(Parameters):
     refuse: float
     """An answer is an error for a while."""
     refuse_late: float
-    """The same, and what was asked for is done all the same."""
+    """The same, although the request was performed."""
 
 
 def draw_produce_options(seed: int) -> ProduceOptions:

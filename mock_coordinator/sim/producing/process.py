@@ -106,7 +106,7 @@ class Process(ProcessLife):
         self._is_room_made = False
         return self.side.append(route, key, value, transaction)
 
-    # -- what it is told ---------------------------------------------------------------------
+    # -- what it learns ----------------------------------------------------------------------
 
     def _has_room(self) -> None:
         self._is_room_made = True

@@ -18,8 +18,8 @@ __all__ = ["Processes"]
 
 _SLEEP_MS_MAX = 15_000
 _FINAL_PROCESSES_MAX = 10
-"""So many processes of one name may fail when nothing goes wrong any more: what was sent before may
-still arrive, and take a transactional id from whoever has it."""
+"""How many processes of one name may fail when nothing goes wrong any more: what was sent before
+may still arrive, and take a transactional id from the process that has it."""
 
 
 class Processes:
@@ -135,14 +135,14 @@ class Processes:
                 self._settled.add(name)
                 return
             self._failed_late += 1
-            assert self._failed_late < _FINAL_PROCESSES_MAX, f"{name} fails for ever: {user.error}"
+            assert self._failed_late < _FINAL_PROCESSES_MAX, f"{name} keeps failing: {user.error}"
         if not others:
             self._by_name.begin_later(name)
 
     # -- the end -----------------------------------------------------------------------------
 
     def heal(self) -> None:
-        """Nobody has a rival any more, or sleeps."""
+        """No process has a rival or sleeps any more."""
         for processes in self._by_name.living.values():
             for process in processes[:-1]:
                 self._by_name.kill(self._owners[process], process)

@@ -68,7 +68,7 @@ LATE: Final[dict[type, tuple[ErrorCode, ...]]] = {
     EndTxnRequest: _UNWRITTEN,
     TxnOffsetCommitRequest: _UNWRITTEN,
 }
-"""By request: refusals of what was done all the same."""
+"""By request: refusals of what was performed."""
 
 
 def refusal_of(request: Message, code: int) -> Message:

@@ -56,7 +56,7 @@ _IN_DOUBT: Final = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.REQUEST_TIMED_OUT,
 )
-"""What a coordinator answers that may have done it all the same."""
+"""What a coordinator answers that may have performed the request."""
 
 
 class NoStorm:
@@ -83,7 +83,7 @@ class Announced:
 
 class TheSame:
     """An end that was asked for is asked for again as what it was: a commit stays a commit; and a
-    producer that has an id does not ask for another one as nobody."""
+    producer that has an id does not ask for another one without its id."""
 
 
 class RequestChecks:
@@ -252,7 +252,7 @@ class RequestChecks:
 
     def _check_name(self, command: InitProducerId) -> None:
         if command.producer == NOBODY and self._has_id:
-            raise Violation(TheSame, f"{command} takes the id from whoever has it")
+            raise Violation(TheSame, f"{command} takes the id from its owner")
 
     def _check_version(self, who: ProducerId, version: TransactionVersion) -> None:
         if self._versions.setdefault(who, version) is not version:

@@ -1,5 +1,5 @@
 """A producer in a process: its core, who drives it, and those who watch each of its steps. What it
-tells of records and tickets goes to whoever asked, and into the facts."""
+reports of records and tickets goes to the caller, and into the facts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from mock_coordinator.sim.swarm import Parameters
 __all__ = ["ProducerSide"]
 
 _PROD_EVERY: Final = 20
-"""So many steps lie between two trials with events that must change nothing."""
+"""The number of steps between two trials with events that must change nothing."""
 
 
 class ProducerSide:

@@ -41,19 +41,19 @@ class Budget:
 
 
 class Released:
-    """When everybody was told the end of everything, nothing is held."""
+    """When every end was reported, nothing is held."""
 
 
 class ToldOnce:
-    """Of each ticket and each batch the end is told once, and of nothing else."""
+    """Of each ticket and each batch the end is reported once, and of nothing else."""
 
 
 class Awaited:
-    """Whoever asked is told within the time that was given."""
+    """Every caller gets an answer within the given time."""
 
 
 class Inert:
-    """An answer that nobody waits for changes nothing."""
+    """An answer to no open request changes nothing."""
 
 
 class StateChecks:
@@ -63,7 +63,7 @@ class StateChecks:
         self._core = core
         self._settings = settings
         self.tickets: dict[int, int | None] = {}
-        """By when the end of each must be told."""
+        """By when the end of each must be reported."""
         self.batches: dict[int, int] = {}
         """The same of batches."""
         self._parts = 0
@@ -87,7 +87,7 @@ class StateChecks:
             match command:
                 case Done() | Failed():
                     if command.ticket not in self.tickets:
-                        raise Violation(ToldOnce, f"nobody waits for {command}")
+                        raise Violation(ToldOnce, f"no ticket is open for {command}")
                     del self.tickets[command.ticket]
                     self._is_closed = self._is_closed or command.ticket == self._closing
                 case BatchDone() | BatchFailed():
@@ -104,7 +104,7 @@ class StateChecks:
 
     def _ended(self, number: int) -> int:
         if number not in self.batches:
-            raise Violation(ToldOnce, f"batch {number} was told of before, or is not known")
+            raise Violation(ToldOnce, f"batch {number} was reported before, or is not known")
         return self.batches.pop(number)
 
     def _check_time(self, now_ms: int) -> None:
@@ -126,7 +126,7 @@ class StateChecks:
     # -- what is stale -----------------------------------------------------------------------
 
     def prod(self, now_ms: int) -> None:
-        """Give the core answers that nobody waits for."""
+        """Give the core answers to requests that are not open."""
         before = self._without_count()
         for event in _stale():
             count = self._core.snapshot().stale_answers

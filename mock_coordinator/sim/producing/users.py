@@ -40,7 +40,7 @@ __all__ = ["PlainUser", "ProcessFaults", "TransactionalUser"]
 
 _Answer = Generator[int, "Kip848Error | None", bool]
 _GOOD_MIN: Final = 2
-"""So many commits must succeed when nothing goes wrong any more."""
+"""How many commits must succeed when nothing goes wrong any more."""
 _WAIT_MS: Final = 3_000
 
 
@@ -286,7 +286,7 @@ class TransactionalUser(_User):
             raise error
 
     def _commit(self, transaction: Transaction) -> Life:
-        """Raises what it is told."""
+        """Raises the error that it gets."""
         context, process = self.context, self.process
         transaction.is_commit_asked = True
         transaction.told = Told.IN_DOUBT

@@ -96,7 +96,7 @@ class ProduceWorld(World[ProduceOptions, ProduceResult]):
         return self.processes.pending()
 
     def _stay_in_order(self) -> None:
-        """Nobody asks for anything any more, and what was reported is so."""
+        """All requests have ended, and what was reported is so."""
         self.context.tell("world", "quiet")
         self.context.kernel.run_for(_QUIET_MS)
         stuck = list(self.context.writing.unsettled())

@@ -1,5 +1,5 @@
 """What there is to run in a world of workers: connectors come and go, and their tasks are
-configured anew."""
+reconfigured."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class WorkerOptions(Parameters):
 
     # what happens
     act_every_ms: int
-    """Somebody comes, goes, is killed, bounced or put to sleep."""
+    """A worker comes, goes, is killed, bounced or put to sleep."""
     configure_every_ms: int
     move_every_ms: int
     """Coordinators."""
@@ -50,8 +50,8 @@ class WorkerOptions(Parameters):
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """Longer than a worker lasts that cannot reach the coordinator: a worker is not put out
-        while it still runs what it was asked back."""
+        """Longer than a worker without a coordinator goes on: a worker is not fenced while it still
+        runs what it has to give back."""
         return 2 * self.session_timeout_ms + self.stop_ms_max
 
 

@@ -21,7 +21,7 @@ WORKER_PROBES: Final[Mapping[str, str]] = {
     "lost items": "a worker had to stop what others may run",
     "revoked items": "a worker was asked to stop some of what it ran",
     "a static worker waits": "an instance id was still held when a worker wanted to join with it",
-    "the assignor failed": "and the coordinator was told",
+    "the assignor failed": "and the coordinator learned that",
     "a target refused": "an installed target was refused, for the group had moved on",
     "configuration awaited": "an assignment was made of more than the worker had read",
     "fenced with news unread": "a worker was fenced while items waited for the configuration",

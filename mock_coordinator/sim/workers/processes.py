@@ -20,7 +20,7 @@ _AGAIN_MS_MAX: Final = 8_000
 
 @dataclass(slots=True, eq=False)
 class Host:
-    """Where a worker shall run, or shall not; the process that it has."""
+    """Whether a worker is to run there; the process that it has."""
 
     plan: WorkerPlan
     wanted: bool = True
@@ -55,7 +55,7 @@ class Processes:
         return [process.name for process in self.alive]
 
     def start(self) -> None:
-        """So many as the options say."""
+        """As many as the options say."""
         for _ in range(self._context.options.workers):
             self.come()
 
@@ -155,7 +155,7 @@ class Processes:
     # -- the end -----------------------------------------------------------------------------
 
     def heal(self) -> None:
-        """Nobody sleeps any more, and who shall run runs."""
+        """No process sleeps any more, and all that are to run do."""
         for process in self.alive:
             process.wake()
         if not any(host.wanted for host in self.hosts):

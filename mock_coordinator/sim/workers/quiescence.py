@@ -94,8 +94,8 @@ class Quiescence:
         return [host.plan.host for host in self._processes.hosts if host.process is not None]
 
     def _bounce(self) -> None:
-        """It gets back what it had, and nobody else stops anything for it. Not so for the one that
-        has computed, which takes with it what is known of the others."""
+        """It gets back what it had, and no other worker stops anything for it. Not so for the one
+        that has computed, which takes with it what is known of the others."""
         options, probes = self._context.options, self._context.probes
         living = [each for each in self._processes.hosts if each.process is not None]
         others = [each for each in living if not _has_computed(each)]
