@@ -1,26 +1,25 @@
 """Computing the assignment of the whole group, when the coordinator has chosen this member.
 
-Theory of operation
--------------------
-The answer to a heartbeat asks for it. Then it is Prepare (the group as it is), the assignor,
-Install (its result): one *round*. A round has the rebalance timeout, as it has at the coordinator,
-which passes a member over that takes longer; what comes after that is dropped, by number.
+Theory of operation ------------------- The answer to a heartbeat requests a computation. One
+*round* is Prepare (get the current group), running the assignor, and Install (send its result). A
+round has the rebalance timeout, as at the coordinator, which skips a member that takes longer.
+Later answers are dropped, by number.
 
-*Asked again.* The coordinator repeats its question until it has got the Prepare. So a question in
-the answer to a heartbeat that was sent before the group was given to us says nothing new. One in a
-later answer means that the coordinator wants the round from the beginning.
+*Repeated requests.* The coordinator repeats its request until it gets the Prepare. So a request in
+the answer to a heartbeat that was sent before the group arrived is not new. A request in a later
+answer means that the coordinator wants a new round.
 
 *No answer.* Both requests may be repeated: a second Prepare replaces the first, and a second
 Install of what is installed gets UNKNOWN_MEMBER_ID, which ends the round as success would. It never
-means that we are out of the group. After STALE_MEMBER_EPOCH (KIP-848) and FENCED_MEMBER_EPOCH (the
-draft of Connect groups) we try again after the next heartbeat, which also shows whether the member
-is still in the group.
+means that the member is no longer in the group. After STALE_MEMBER_EPOCH (KIP-848) and
+FENCED_MEMBER_EPOCH (the draft of Connect groups) the request is retried after the next heartbeat,
+which also shows whether the member is still in the group.
 
-*An assignor that fails.* It raised, took too long, or returned what cannot be. What is installed
-then is up to the kind of group (``Questions.failed``); every failure of the same group epoch after
-the first one is told to be one.
+*Failing assignors.* The assignor raised, took too long, or returned an invalid result. The kind of
+group decides what is installed then (``Questions.failed``), with ``again`` for every failure after
+the first one in the same group epoch.
 
-What a group is and what a result is, are the caller's: consumers share partitions, workers share
+The caller defines the types of groups and results: consumers share partitions, workers share
 connectors and tasks.
 """
 
@@ -42,16 +41,16 @@ _MOVED: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 class Prepared(Protocol):
-    """What every prepared group has."""
+    """The attributes of every prepared group."""
 
     @property
     def group_epoch(self) -> int:
-        """Of which the assignment is computed."""
+        """The group epoch for which the assignment is computed."""
         ...
 
     @property
     def assignor(self) -> str:
-        """The name of the assignor that all offer."""
+        """The name of the chosen assignor, which all members offer."""
         ...
 
 
@@ -61,11 +60,12 @@ Group_contra = TypeVar("Group_contra", bound=Prepared, contravariant=True)
 
 
 class Questions(Protocol[Group_contra, Result]):
-    """What a round asks, and what it has to be told of results. Questions have numbers; each is
-    answered once."""
+    """The requests of a round, and the checks of results. Requests have numbers; each is answered
+    once.
+    """
 
     def prepare(self, number: int, member_epoch: int, timeout_ms: int) -> None:
-        """Ask the coordinator for the group as it is."""
+        """Request the current group from the coordinator."""
         ...
 
     def compute(self, number: int, group: Group_contra, timeout_ms: int) -> None:
@@ -73,34 +73,39 @@ class Questions(Protocol[Group_contra, Result]):
         ...
 
     def abandon(self, number: int) -> None:
-        """Nobody waits for that ``compute`` any more."""
+        """Drop that ``compute``: its result is no longer needed."""
         ...
 
     def install(
         self, number: int, member_epoch: int, group: Group_contra, result: Result, timeout_ms: int
     ) -> None:
-        """Give the coordinator the result."""
+        """Send the result to the coordinator."""
         ...
 
     def check(self, group: Group_contra, returned: object) -> Result:
-        """What an assignor returned, as a result. Raises ``AssignorFailed`` for what cannot be."""
+        """Convert the assignor's return value to a result. Raises ``AssignorFailed`` if it is
+        invalid.
+        """
         ...
 
     def failed(self, *, again: bool) -> Result:
-        """What to install when the assignor has failed; ``again``: not for the first time for this
-        group epoch."""
+        """Return the result to install after a failure; ``again`` is true after the first failure
+        for this group epoch.
+        """
         ...
 
     def is_meant_to_be_refused(self, result: Result) -> bool:
-        """Whether ``failed`` made it so that the coordinator asks another member."""
+        """Return whether ``failed`` created the result so that the coordinator chooses another
+        member.
+        """
         ...
 
     def report(self, error: Kip848Error) -> None:
-        """Tell the user."""
+        """Report an error to the user."""
         ...
 
     def suspect_coordinator(self, why: str, /) -> None:
-        """A request showed that it moved, or cannot be reached."""
+        """A request showed that the coordinator moved or is unreachable."""
         ...
 
 
@@ -109,13 +114,13 @@ class ComputingSettings:
     """Times in milliseconds."""
 
     rebalance_timeout_ms: int = 300_000
-    """What the coordinator gives a round; the rebalance timeout of the heartbeats."""
+    """The coordinator's limit for a round: the rebalance timeout of the heartbeats."""
     assignor_timeout_ms: int = 300_000
-    """What an assignor gets of it."""
+    """The limit for the assignor."""
     request_timeout_ms: int = 30_000
-    """What each request gets of it."""
+    """The limit for each request."""
     timeout_setting: str = "max_poll_interval_ms"
-    """What users raise to get a longer rebalance timeout."""
+    """The setting that users raise for a longer rebalance timeout."""
 
 
 class _Stage(Enum):
@@ -129,21 +134,22 @@ class _Round(Generic[Group, Result]):
     until_ms: int
     stage: _Stage = _Stage.PREPARE
     number: int = 0
-    """Of the question that is open, 0 for none."""
+    """Of the open request, 0 for none."""
     failures: int = 0
     retry_ms: int | None = None
-    """When to ask again what was not answered."""
+    """When to retry an unanswered request."""
     is_stale: bool = False
-    """The coordinator knows another member epoch of ours: ask again after the next heartbeat."""
+    """The coordinator has another member epoch: retry after the next heartbeat."""
     given: Group | None = None
     given_at: int = 0
-    """The newest heartbeat that was sent when the group was given to us."""
+    """The newest heartbeat sent before the group arrived."""
     result: Result | None = None
 
 
 class ComputingRounds(Generic[Group, Result]):
-    """The round of this member, if it has one. ``next_number`` numbers questions, ``backoff_ms`` is
-    the pause after that many failures in a row."""
+    """The round of this member, if it has one. ``next_number`` numbers requests; ``backoff_ms``
+    returns the pause after a number of consecutive failures.
+    """
 
     def __init__(
         self,
@@ -161,11 +167,11 @@ class ComputingRounds(Generic[Group, Result]):
         self._round: _Round[Group, Result] | None = None
         self._failed_epoch = -1
         self._failures = 0
-        """How often we failed for the group epoch ``_failed_epoch``."""
+        """The number of failures for the group epoch ``_failed_epoch``."""
 
     @property
     def due_ms(self) -> int | None:
-        """When ``go_on`` has something to do; ``None`` for never."""
+        """When to call ``go_on`` next; ``None`` for never."""
         running = self._round
         if running is None:
             return None
@@ -175,11 +181,11 @@ class ComputingRounds(Generic[Group, Result]):
     # -- what happens ------------------------------------------------------------------------
 
     def heartbeat_sent(self, attempt: int) -> None:
-        """A heartbeat went out."""
+        """A heartbeat was sent."""
         self._newest_heartbeat = attempt
 
     def note_epoch(self, member_epoch: int | None) -> None:
-        """Our epoch changed; ``None`` when we are out of the group, and so out of the round."""
+        """The member epoch changed; ``None`` ends the membership, and therefore the round."""
         self._epoch = member_epoch
         if member_epoch is None:
             self._end()
@@ -210,20 +216,20 @@ class ComputingRounds(Generic[Group, Result]):
             self._ask(now_ms, running)
 
     def lost(self, now_ms: int, number: int, why: str) -> None:
-        """A request got no answer; asking again may help."""
+        """A request got no answer; a retry may help."""
         running = self._answered(now_ms, number)
         if running is not None:
             self._questions.suspect_coordinator(why)
             self._again(now_ms, running)
 
     def impossible(self, now_ms: int, number: int, error: Kip848Error) -> None:
-        """A request got no answer, and asking again cannot help."""
+        """A request got no answer, and a retry cannot help."""
         if self._answered(now_ms, number) is not None:
             self._end()
             self._questions.report(error)
 
     def prepared(self, now_ms: int, number: int, group: Group) -> None:
-        """The coordinator gave the group."""
+        """The group arrived from the coordinator."""
         running = self._answered(now_ms, number)
         if running is not None:
             running.given, running.given_at = group, self._newest_heartbeat
@@ -239,7 +245,7 @@ class ComputingRounds(Generic[Group, Result]):
             self._on_computed(now_ms, running, returned, failure)
 
     def installed(self, now_ms: int, number: int) -> Result | None:
-        """The coordinator took the result, which is returned; ``None`` for a late answer."""
+        """The coordinator accepted the result, which is returned; ``None`` for a late answer."""
         running = self._answered(now_ms, number)
         if running is None:
             return None
@@ -255,7 +261,7 @@ class ComputingRounds(Generic[Group, Result]):
     # -- inside ------------------------------------------------------------------------------
 
     def _answered(self, now_ms: int, number: int) -> _Round[Group, Result] | None:
-        """The round that has this question open; one that is not open any more does not count."""
+        """Return the round that waits for this answer; ``None`` for a late answer."""
         self._expire(now_ms)
         running = self._round
         if running is None or running.number != number:
@@ -289,7 +295,7 @@ class ComputingRounds(Generic[Group, Result]):
             if failure is not None:
                 raise failure
             running.result = self._questions.check(group, returned)
-            if self._failures_of(group) > 1:  # the coordinator refuses what looks right to us
+            if self._failures_of(group) > 1:  # the coordinator refused a checked result
                 running.result = self._questions.failed(again=True)
         except AssignorFailed as err:
             failed = AssignorFailed(
@@ -337,10 +343,10 @@ class ComputingRounds(Generic[Group, Result]):
         elif code in _OTHER_EPOCH:
             running.is_stale = True
         elif code in _MOVED:
-            self._end()  # the new one knows nothing of the round, and asks somebody
+            self._end()  # the new coordinator does not know the round, and chooses a member itself
             self._questions.suspect_coordinator(refusal.name)
         elif code == ErrorCode.UNKNOWN_MEMBER_ID:
-            self._end()  # somebody else was chosen, or it was installed before
+            self._end()  # another member was chosen, or the result is already installed
         else:
             self._end()
             is_invalid, result = code == ErrorCode.INVALID_ASSIGNMENT, running.result

@@ -77,7 +77,7 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
         (Loose({"a": [T0]}), "expected a MemberAssignment"),
         (given(a=[T0, U0], b=[T0, T1]), "partition t-0 is given twice, to a and to b"),
         (given(a=[T0, T0, T1, U0]), "partition t-0 is given twice, to a and to a"),
-        (given(a=[T0, U0]), "nobody is given partition t-1"),
+        (given(a=[T0, U0]), "partition t-1 is not assigned to any member"),
         (given(a=[T0, T1, U0, TopicPartition("v", 0)]), "topic 'v', which is not there"),
         (given(a=[T0, T1, U0, ("t", 2)]), "partition of t = 2: expected a number from 0 to 1"),
         (given(a=[T0, T1, U0, ("t", -1)]), "partition of t = -1"),

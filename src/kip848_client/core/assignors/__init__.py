@@ -1,8 +1,8 @@
 """Kafka's server-side assignors as pure functions, with results identical to a broker's.
 
 ``BUILTIN`` holds them by the name that members ask for, in Kafka's default order; build a
-:class:`GroupSpec`, call ``assign``. The coordinator uses them, and so can a client that wants to
-know what a broker would do.
+:class:`GroupSpec`, call ``assign``. The coordinator uses them; a client can use them to predict a
+broker's result.
 
 The order helpers (:class:`TimelineOrder`, :func:`member_order`, :func:`string_set_order`,
 :func:`partition_order`) reproduce Java's iteration order, on which the exact results depend.
@@ -69,4 +69,4 @@ __all__ = [
 BUILTIN: Final[Mapping[str, Assignor]] = MappingProxyType(
     {"uniform": UniformAssignor(), "range": RangeAssignor()}
 )
-"""The assignors that a broker has without configuration, the default one first."""
+"""The default assignors of a broker, the preferred one first."""

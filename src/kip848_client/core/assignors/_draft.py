@@ -89,7 +89,7 @@ class Draft:
             self._map_capacity *= 2
 
     def discard(self, topic_id: TopicId, partitions: Iterable[int]) -> None:
-        """Remove partitions; a topic that has none left goes too."""
+        """Remove partitions; a topic without partitions is removed as well."""
         kept = self._sets[topic_id]
         for partition in partitions:
             kept.pop(partition, None)

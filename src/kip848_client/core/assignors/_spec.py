@@ -1,4 +1,4 @@
-"""What an assignor is given and what it returns (KIP-848, server-side assignors).
+"""Inputs and results of server-side assignors (KIP-848).
 
 An assignor is a pure function of a :class:`GroupSpec` and the partition counts of the topics. It
 has no state: stickiness comes from the previous target that every member's spec carries.
@@ -62,7 +62,7 @@ class SubscriptionType(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class TopicMetadata:
-    """What an assignor may know about a topic."""
+    """The properties of a topic that an assignor gets."""
 
     name: str
     partition_count: int
@@ -77,9 +77,9 @@ class MemberSpec:
 
     ``topic_ids``: the existing topics it subscribes to, by name or regex, without repetition.
     ``target``: its previous target (a new static member: that of the member it replaces).
-    ``rack_id`` is carried for assignors that want it; no built-in one reads it (KIP-848 leaves rack
-    awareness to later). ``subscription_size``: how many topic names it subscribes to when some of
-    them do not exist; it decides the size of a Java table, hence an order.
+    ``rack_id`` is for custom assignors; the built-in ones ignore it (KIP-848 leaves rack awareness
+    to later). ``subscription_size``: how many topic names it subscribes to when some of them do not
+    exist; it decides the size of a Java table, hence an order.
     """
 
     topic_ids: tuple[TopicId, ...]
@@ -101,8 +101,8 @@ class GroupSpec:
 class Assignment:
     """The new target of **every** member of the spec.
 
-    A member whose partitions did not change gets its previous mapping back, the same object: such a
-    member needs no new target assignment record, and ``is`` tells.
+    A member whose partitions did not change gets the same mapping object as before: ``is`` shows
+    that it does not need a new target assignment record.
     """
 
     members: Mapping[MemberId, Partitions]

@@ -105,7 +105,7 @@ class _Builder:
                     owners[partition] = index
 
     def fill(self) -> None:
-        """Pass 2: give out what is unassigned."""
+        """Pass 2: assign unassigned partitions."""
         for topic_id in self._hardest_first(self.subscribers):
             owners = self._owners[topic_id]
             if _NOBODY not in owners:
@@ -249,7 +249,7 @@ class _Scale:
             order, loads = self._order, self._loads
             start = self._high_start
             if self._high_end <= start and start > 0:
-                # Everyone so far was excluded: begin anew at the next lower load.
+                # All members so far were excluded: restart at the next lower load.
                 self._high_level = loads[order[start - 1]]
             else:
                 self._high_level -= 1

@@ -6,9 +6,9 @@ of free partitions, what members gave up follows in member order; the queue is d
 to the members below their quota. So the result is balanced within one partition, and nothing moves
 that need not.
 
-Who gets one of the extra partitions is settled while walking the members: each is offered one while
-there are any, and a member that has nothing to fill it with gives the offer back as long as enough
-members follow that could use it better (Kafka 4.0.1 and later).
+The extra partitions are assigned while walking the members: each is offered one while there are
+any. A member without a previous partition for it returns the offer, as long as enough following
+members can use it better (Kafka 4.0.1 and later).
 
 The walk over the members touches each target once and copies only those that change: this is what
 makes 10,000 members and 100,000 partitions take a fraction of a second.
@@ -169,7 +169,7 @@ def _deal(
     unfilled: list[tuple[MemberId, int]],
     keeper: _Keeper,
 ) -> None:
-    """Give the free partitions, front first, to the members below their quota."""
+    """Assign the free partitions, front first, to the members below their quota."""
     start = 0
     for member_id, missing in unfilled:
         keeper.give(member_id, free[start : start + missing])

@@ -1,8 +1,8 @@
-"""Assignors that run in a member: the protocol, what they are given, and what they return.
+"""Client-side assignors: the Protocol, its inputs and its results.
 
 Write a ``ClientAssignor``, or use ``StickyAssignor`` or ``RackAwareAssignor``, and give it to
-``Consumer(group_local_assignors=[...])``. Only brokers with the client-side assignors of KIP-848's
-text can use them (docs/reference/draft-protocols.md).
+``Consumer(group_local_assignors=[...])``. They need a broker with the client-side assignors of
+KIP-848's text (docs/reference/draft-protocols.md).
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""What an assignor returned, looked at before it is sent: by then nobody can say any more which
-line of whose code was wrong.
-
-The coordinator checks the same; but it refuses in its own words, and knows ids where users know
-names.
+"""Checks an assignor's result before it is sent, while the cause is still known. The coordinator
+makes the same checks, but its error messages have ids instead of names.
 """
 
 from __future__ import annotations
@@ -29,7 +26,7 @@ _INT16_MAX: Final = 32_767
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """What one member shall have, by topic id, sorted."""
+    """The target partitions of one member, by topic id, sorted."""
 
     member_id: str
     partitions: tuple[tuple[TopicId, tuple[int, ...]], ...]
@@ -39,15 +36,16 @@ class MemberRow:
 
 @dataclass(frozen=True, slots=True)
 class CheckedAssignment:
-    """An assignment that the coordinator can take; no rows with an error."""
+    """An assignment that the coordinator can accept; with an error it has no rows."""
 
     rows: tuple[MemberRow, ...] = ()
     error: int = 0
 
 
 def checked_assignment(group: PreparedGroup, returned: object) -> CheckedAssignment:
-    """What ``returned`` means for ``group``. Raises ``AssignorFailed`` for what cannot be: another
-    type, members and topics that are not there, a partition that nobody has or two have."""
+    """Convert an assignor's result. Raises ``AssignorFailed`` if it is invalid: another type,
+    unknown members or topics, a partition that is missing or assigned twice.
+    """
     try:
         return _checked(group, returned)
     except AssignorFailed:
@@ -78,7 +76,7 @@ def _checked(group: PreparedGroup, returned: object) -> CheckedAssignment:
     for name, topic in group.topics.items():
         for number in range(topic.partition_count):
             if (name, number) not in taken:
-                raise AssignorFailed(f"nobody is given partition {name}-{number}")
+                raise AssignorFailed(f"partition {name}-{number} is not assigned to any member")
     return CheckedAssignment(tuple(rows))
 
 

@@ -1,5 +1,6 @@
-"""What a client-side assignor is, what it is given, and what it returns (KIP-848, Consumer API:
-PartitionAssignor)."""
+"""The interface of client-side assignors, with its inputs and results (KIP-848, Consumer API:
+PartitionAssignor).
+"""
 
 from __future__ import annotations
 
@@ -25,15 +26,17 @@ __all__ = [
 ]
 
 ASSIGNOR_FAILED: Final = -1
-"""The error that the group is told when an assignor failed by itself, and no other member can
-compute. Assignors have the numbers above 0 for their own errors."""
+"""The error that the group gets if an assignor failed and no other member can compute. Assignors
+use numbers above 0 for their own errors.
+"""
 
 
 class AssignorFailed(Kip848Error):
     """A client-side assignor failed; another member computes.
 
-    It raised, took too long or returned what cannot be used, or the coordinator refused what it
-    returned. Logged, never raised by a consumer. ``__cause__`` has what it raised.
+    The assignor raised, took too long, or returned an invalid result, or the coordinator refused
+    the result. This is logged, and never raised by a consumer. ``__cause__`` is the assignor's
+    exception.
     """
 
 
@@ -67,9 +70,9 @@ class GroupMember:
     topics: tuple[str, ...]
     """The existing topics that it subscribes to, by name or by pattern, sorted."""
     target: tuple[TopicPartition, ...] = ()
-    """What it was assigned by the last assignment, sorted; of topics that still exist."""
+    """Its partitions in the last assignment, sorted; only of topics that still exist."""
     metadata: AssignorMetadata = field(default_factory=AssignorMetadata)
-    """What it says; version -1 for a member of the classic protocol, which wrote UserData."""
+    """Its metadata; version -1 for the UserData of a member on the classic protocol."""
     instance_id: str | None = None
     rack_id: str | None = None
 
@@ -86,8 +89,9 @@ class GroupTopic:
     topic_id: TopicId
     partition_count: int
     racks: Mapping[int, frozenset[str]] = EMPTY
-    """Partition -> the racks that have a replica of it. Empty when no member has told a rack, and
-    for partitions of which nothing was known."""
+    """Partition -> the racks of its replicas. Empty if no member has a rack, and missing for
+    partitions with unknown replicas.
+    """
 
     def partitions(self, name: str) -> list[TopicPartition]:
         """List all partitions. Raises nothing.
@@ -122,8 +126,9 @@ class GroupAssignment:
     """The result of ``assign``.
 
     Attributes:
-        members: By member id what each is to have. Every partition of every topic is in it once,
-            for a member that subscribes to the topic. A member that is left out gets nothing.
+        members: The assignment of each member, by member id. Every partition of every topic must
+            occur once, for a member that subscribes to the topic. A member that is missing gets
+            nothing.
         error: 1 to 127, a number of the assignor's own: the group cannot be assigned as it is.
             Every member keeps what it has, and its ``on_assignment`` gets the number. 0: no error.
     """
@@ -156,7 +161,7 @@ class NewAssignment:
 
 
 class ClientAssignor(Protocol):
-    """Computes who consumes what, in one member for the whole group.
+    """Computes the assignment of the whole group in one member.
 
     Give instances to ``Consumer(group_local_assignors=[...])``, in all members of the group; the
     members vote with the order of their lists. The coordinator picks the member that computes. For

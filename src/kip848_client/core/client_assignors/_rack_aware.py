@@ -1,8 +1,8 @@
-"""``rack-aware``: as even as can be, near the replicas if possible, and with few moves.
+"""``rack-aware``: even, near the replicas if possible, and with few moves.
 
-In this order: no member has more than its share while another one could take it; then partitions
-are with members in a rack that has a replica of them (reading nearby costs nothing between
-racks, KIP-392, KIP-881); then they stay where they are.
+Priorities: first, no member has more than its share while another one could take it; second,
+partitions go to members in a rack with a replica (reading there causes no traffic between racks,
+KIP-392, KIP-881); third, partitions stay where they are.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Draft:
         self._share = self._fair_share()
 
     def _fair_share(self) -> int:
-        """The most that a member needs to have where all can take everything."""
+        """The largest share if all members can take all partitions."""
         partitions = sum(
             topic.partition_count for name, topic in self._topics.items() if self._readers[name]
         )
@@ -62,7 +62,7 @@ class _Draft:
         free = self._keep()
         free = self._give(free, near=True)
         free = self._give(free, near=False)
-        for tp in free:  # those who could take it have their share
+        for tp in free:  # all members that could take it have their share
             self._has[min(self._readers[tp.topic], key=self._load)][tp] = None
         while self._level():
             pass
@@ -79,8 +79,9 @@ class _Draft:
         return not rack or not racks or rack in racks
 
     def _keep(self) -> list[TopicPartition]:
-        """What stays where it is, because that is near. Returns the rest, what few are near to
-        first."""
+        """Keep partitions that are near their member. Returns the others, those with the fewest
+        near members first.
+        """
         owner: dict[TopicPartition, str] = {}
         for member_id in self._has:
             for tp in self._members[member_id].target:
@@ -97,7 +98,9 @@ class _Draft:
         return [tp for _, tp in sorted(free)]
 
     def _give(self, free: Iterable[TopicPartition], *, near: bool) -> list[TopicPartition]:
-        """Give to those that have room, to who has least; returns what nobody took."""
+        """Assign partitions to the least loaded members below their share; returns the remaining
+        ones.
+        """
         left: list[TopicPartition] = []
         for tp in free:
             takers = [

@@ -1,4 +1,4 @@
-"""What the assignors that are here have in common: they say nothing, and are told nothing."""
+"""The common part of the assignors of this package, which exchange no metadata."""
 
 from __future__ import annotations
 

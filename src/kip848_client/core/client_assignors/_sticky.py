@@ -1,4 +1,4 @@
-"""``sticky``: as even as can be, and whoever has a partition keeps it if that is possible."""
+"""``sticky``: even, and members keep their partitions if possible."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["StickyAssignor"]
 
 
 class StickyAssignor(ShippedAssignor):
-    """What Kafka's ``uniform`` computes on the broker, computed in a member."""
+    """Computes in a member what Kafka's ``uniform`` computes on the broker."""
 
     name: str = "sticky"
 

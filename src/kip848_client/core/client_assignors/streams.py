@@ -1,8 +1,8 @@
-"""What Kafka Streams says to its assignor and is told by it (KIP-848, informative part), as values
-that an assignor of your own can use.
+"""The messages between Kafka Streams members and their assignor (KIP-848, informative part), for
+custom assignors.
 
-The KIP names the fields and what they are for. It gives no bytes; those here are in Kafka's
-flexible format, version 0. The versions, reasons and errors of the protocol are not in them.
+The KIP defines the fields and their meaning, but no format; the bytes here are in Kafka's flexible
+format, version 0. The versions, reasons and errors of the protocol are not part of them.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ class StreamsMemberMetadata:
     process_id: UUID
     """The process, which may have several consumers."""
     user_end_point: bytes = b""
-    """Where its state can be asked for."""
+    """The address for queries of its state."""
     client_tags: Mapping[str, str] = EMPTY
-    """Where it is, for standby tasks elsewhere."""
+    """Its location, to place standby tasks elsewhere."""
     topology_hash: UUID = _NO_HASH
     task_lags: Mapping[TaskId, int] = EMPTY
-    """How many records the state of each task is behind."""
+    """The lag of each task's state, in records."""
 
     def encode(self) -> bytes:
         """Write it as ``AssignorMetadata.data``.
@@ -151,7 +151,7 @@ class StreamsAssignmentMetadata:
     standby_tasks: Tasks = EMPTY
     warmup_tasks: Tasks = EMPTY
     partitions_by_host: Mapping[str, tuple[TopicPartition, ...]] = EMPTY
-    """``host:port`` -> what it has, for queries."""
+    """``host:port`` -> its partitions, for queries."""
 
     def encode(self) -> bytes:
         """Write it as ``MemberAssignment.data``.

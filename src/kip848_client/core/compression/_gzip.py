@@ -18,7 +18,7 @@ __all__ = ["look", "pack", "unpack", "unpack_small"]
 _MAGIC: Final = b"\x1f\x8b\x08"
 _HEADER_BYTES: Final = 10
 _TRAILER: Final = struct.Struct("<II")
-"""CRC and size of what was packed."""
+"""CRC and size of the unpacked data."""
 _SIZE: Final = struct.Struct("<I")
 _SHORTEST_MEMBER: Final = 19
 """After the first member, Java ignores anything shorter."""

@@ -6,7 +6,7 @@ library sees them:
 - It ignores the optional size and checksum of a frame's content.
 - In messages of magic 0 it ignores the checksum of the frame's header: Kafka 0.8 and 0.9 computed
   it over too many bytes (KAFKA-3160).
-- It ends with the first frame, whatever follows.
+- It ends after the first frame and ignores the rest.
 - A stored block without bytes ends a frame, too.
 
 And it refuses what the library takes: blocks that depend on those before them, dictionaries, and
@@ -31,7 +31,7 @@ _BLOCK_CHECKSUMS: Final = 0x10
 _CONTENT_SIZE: Final = 0x08
 _CONTENT_CHECKSUM: Final = 0x04
 _RESERVED: Final = 0x03
-"""In Kafka; the last bit says elsewhere that there is a dictionary."""
+"""In Kafka; in general the last bit means that there is a dictionary."""
 _SIZES_MASK: Final = 0x70
 _PLAIN_HEADER_BYTES: Final = 7
 _END: Final = b"\0\0\0\0"
@@ -53,7 +53,9 @@ def pack(data: bytes) -> bytes:
 
 
 def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
-    """The frame in a form that the library accepts, and an upper bound of the unpacked size."""
+    """Return the frame in a form that the library accepts, and an upper bound of the unpacked
+    size.
+    """
     size = _plain_size_max(payload, enough)
     if size is not None:
         return payload, size
@@ -89,7 +91,7 @@ def unpack(payload: bytes, size: int, limit: int, head: bytes) -> Unpacked:
 
 
 def _plain_size_max(payload: bytes, enough: int) -> int | None:
-    """See ``look``: of a single frame that has nothing to be rewritten; ``None`` for others."""
+    """Like ``look``, for a single frame that needs no rewriting; ``None`` for others."""
     if len(payload) < _PLAIN_HEADER_BYTES or payload[:4] != _MAGIC:
         return None
     checksum, block_max, after = _plain_header(payload[4:6])
@@ -113,8 +115,9 @@ def _plain_size_max(payload: bytes, enough: int) -> int | None:
 
 @cache
 def _plain_header(descriptor: bytes) -> tuple[int, int, int]:
-    """The checksum of such a header (-1 where it is not plain), the size of the blocks that follow,
-    and how many bytes are after each."""
+    """The checksum of such a header (-1 if it is not plain), the size of the following blocks, and
+    the number of bytes after each.
+    """
     from xxhash import xxh32_intdigest
 
     flags, sizes = descriptor
@@ -125,7 +128,7 @@ def _plain_header(descriptor: bytes) -> tuple[int, int, int]:
 
 
 class _Frame:
-    """The first frame of a payload. Where its blocks end ``size_max`` finds out."""
+    """The first frame of a payload. ``size_max`` finds the end of its blocks."""
 
     def __init__(self, payload: bytes) -> None:
         self._payload = payload
@@ -146,7 +149,7 @@ class _Frame:
         """Before the end mark."""
 
     def size_max(self) -> int:
-        """What it unpacks to at most."""
+        """An upper bound of the unpacked size."""
         size, at = 0, self.blocks
         after = 4 if self._flags & _BLOCK_CHECKSUMS else 0
         while True:

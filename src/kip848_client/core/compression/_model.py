@@ -19,7 +19,7 @@ class CorruptPayload(ValueError):
 
 
 class UnknownCodec(ValueError):
-    """This version knows no codec with this number."""
+    """This version does not know the codec with this number."""
 
     def __init__(self, number: int) -> None:
         known = ", ".join(f"{each} {name}" for each, name in enumerate(NAMES))
@@ -31,4 +31,4 @@ class Unpacked(NamedTuple):
 
     data: bytes
     is_whole: bool
-    """False if the limit was reached; ``data`` is the beginning then."""
+    """False if the limit was reached; then ``data`` is only the beginning."""

@@ -39,7 +39,7 @@ _CODECS: Final = {
 
 
 def unpack_small(number: int, payload: bytes, limit: int, magic: int = 2) -> bytes | None:
-    """Unpack ``payload`` if that is quick. ``None`` if the result may exceed ``SMALL_BYTES`` or
+    """Unpack ``payload`` if that is fast. ``None`` if the result may exceed ``SMALL_BYTES`` or
     ``limit``; then call ``unpack``.
 
     ``number`` is Kafka's number of the codec, ``magic`` that of the batch. Raises
@@ -70,7 +70,7 @@ def unpack(
 
 
 def pack(number: int, data: bytes) -> bytes:
-    """``data``, compressed by the codec with this number; 0 leaves it as it is."""
+    """Return ``data`` compressed by the codec with this number; 0 returns it unchanged."""
     return _codec(number).pack(data) if number else bytes(data)
 
 

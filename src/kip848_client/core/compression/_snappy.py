@@ -105,7 +105,7 @@ def _blocks(payload: bytes) -> Iterator[tuple[int, int]]:
         raise CorruptPayload("snappy: truncated in its header")
     while at < total:
         if at + _LENGTH.size > total:
-            return  # Java's reader leaves out up to three bytes at the end, too
+            return  # Java's reader also ignores up to three bytes at the end
         (length,) = _LENGTH.unpack_from(payload, at)
         if length == _HEADER_AGAIN and payload.startswith(_MAGIC, at):
             if at + len(_HEADER) > total:
@@ -122,7 +122,7 @@ def _blocks(payload: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _size(payload: bytes, at: int) -> int:
-    """What the block that begins at ``at`` unpacks to, as its first bytes say."""
+    """Return the unpacked size of the block at ``at``, from its first bytes."""
     size = shift = 0
     for byte in payload[at : at + _SIZE_BYTES_MAX]:
         size |= (byte & 0x7F) << shift

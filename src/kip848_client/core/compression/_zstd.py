@@ -1,5 +1,6 @@
-"""zstd: one or more frames, with or without their content size, and skippable frames. One that is
-cut short at the end is left out if it has made nothing yet, as in Java."""
+"""zstd: one or more frames, with or without their content size, and skippable frames. A truncated
+last frame is ignored if it has no output yet, as in Java.
+"""
 
 from __future__ import annotations
 
@@ -52,8 +53,9 @@ def pack(data: bytes) -> bytes:
 
 
 def look(payload: bytes, enough: int, magic: int) -> tuple[bytes, int]:
-    """What is to be unpacked of ``payload``, and an upper bound of the unpacked size from the
-    headers of its frames and blocks. Counting stops at ``enough``."""
+    """Return the part of ``payload`` to unpack, and an upper bound of the unpacked size from the
+    headers of its frames and blocks. Counting stops at ``enough``.
+    """
     del magic
     if (known := _plain_size_max(payload)) is not None:
         return payload, known
@@ -114,7 +116,7 @@ def _plain_size_max(payload: bytes) -> int | None:
 
 
 def _frame_or_skipped(payload: bytes, at: int, enough: int) -> tuple[int, int]:
-    """What a frame unpacks to at most, and where it ends. Raises ``_Cut``."""
+    """Return an upper bound of a frame's unpacked size, and its end. Raises ``_Cut``."""
     beginning = payload[at : at + 4]
     is_frame = _MAGIC_BYTES.startswith(beginning)
     if not is_frame and not (
@@ -133,7 +135,7 @@ def _frame_or_skipped(payload: bytes, at: int, enough: int) -> tuple[int, int]:
 
 
 class _Cut(Exception):
-    """A payload ends inside of a frame, which has made ``size`` bytes by then."""
+    """A payload ends inside a frame, which has unpacked to ``size`` bytes so far."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
@@ -173,7 +175,7 @@ def _frame(payload: bytes, at: int, enough: int) -> tuple[int, int]:
         is_last, kind, length = bool(header & 1), header >> 1 & 3, header >> 3
         stored = 1 if kind == _REPEATED else length
         if at + stored > total:
-            # bytes that are stored as they are need no end
+            # stored bytes do not need an end
             raise _Cut(size + (0 if kind in (_COMPRESSED, _REPEATED) else total - at))
         at += stored
         size += block_max if kind == _COMPRESSED else length

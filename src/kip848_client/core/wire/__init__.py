@@ -1,4 +1,4 @@
-"""Bytes and messages: Kafka's wire format, without I/O and without rules of the protocol.
+"""Kafka's wire format: bytes and messages, without I/O and protocol rules.
 
 A message is a plain dataclass with the fields of all versions
 (``kip848_client.core.wire.messages``)::
@@ -12,8 +12,8 @@ A message is a plain dataclass with the fields of all versions
     again = decode(ConsumerGroupHeartbeatRequest, 1, body)
 
 Whole frames are read and written by ``read_request``, ``write_request``, ``read_response`` and
-``write_response``; ``Framer`` cuts a stream into frames; ``negotiate`` picks a version. Whatever is
-wrong with bytes or values is a ``WireError``, of which ``UnsupportedVersion`` is one.
+``write_response``; ``Framer`` cuts a stream into frames; ``negotiate`` picks a version. Invalid
+bytes or values raise ``WireError`` or its subclass ``UnsupportedVersion``.
 """
 
 from __future__ import annotations

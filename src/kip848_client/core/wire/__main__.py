@@ -13,7 +13,7 @@ __all__ = ["main"]
 
 
 def main(arguments: list[str]) -> int:
-    """Print the source for a message class and a version; exit code 2 when there is none such."""
+    """Print the source for a message class and a version; exit code 2 if it does not exist."""
     classes = {cls.__name__: cls for api in APIS.values() for cls in (api.request, api.response)}
     if len(arguments) != 2 or arguments[0] not in classes or not arguments[1].isdecimal():
         sys.stderr.write("usage: python -m kip848_client.core.wire MESSAGE VERSION\n")

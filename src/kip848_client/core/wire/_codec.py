@@ -3,17 +3,17 @@
 Theory of operation
 ===================
 
-For a class and a version this module writes the Python source of two functions, with everything
-that the version decides (which fields exist, compact or classic lengths, tagged fields) already
-decided, nested structs unrolled into loops and neighbouring fixed-size fields merged into one
-``struct`` call. The source is compiled once, at first use, and kept: ``python -m
+For a class and a version this module generates the Python source of two functions. Everything that
+depends on the version (existing fields, compact or classic lengths, tagged fields) is resolved in
+the source, nested structs are unrolled into loops, and adjacent fixed-size fields are merged into
+one ``struct`` call. The source is compiled once, at first use, and cached: ``python -m
 kip848_client.core.wire NAME VERSION`` prints it.
 
 Reading is safe because of three rules. A length is refused when it is negative, or when that many
-elements cannot fit into the bytes that are left, before anything is allocated. A slice may run
-past the end, but then the position does too, and the read that follows fails, or the check that a
-message ends exactly where its bytes end does. And whatever Python raises on the way (IndexError,
-struct.error, UnicodeDecodeError) leaves as ``WireError``: ``decode`` has one ``try`` around the
+elements cannot fit into the bytes that are left, before anything is allocated. A slice may run past
+the end, but then the position does too, and the read that follows fails, or the check that a
+message ends exactly where its bytes end does. And any exception of Python (IndexError,
+struct.error, UnicodeDecodeError) becomes a ``WireError``: ``decode`` has one ``try`` around the
 whole call.
 
 Unknown tagged fields are skipped (KIP-482 lets a peer add them at any time).
@@ -41,11 +41,19 @@ _decoders: Final[dict[tuple[type[Any], int], Decoder]] = {}
 
 
 def encode(message: Message, version: int) -> bytes:
-    """The bytes of a message body in one version, without header or size.
+    """Encode a message body, without header or size.
 
-    Raises ``UnsupportedVersion`` when the class has no such version, or a field that the version
-    cannot carry holds something else than its default; ``WireError`` when a value does not fit
-    its wire type.
+    Args:
+        message: The message.
+        version: The version of its API.
+
+    Returns:
+        The bytes.
+
+    Raises:
+        UnsupportedVersion: The class does not have this version, or a field that the version cannot
+            carry differs from its default.
+        WireError: A value does not fit its wire type.
     """
     buffer = bytearray()
     encode_into(buffer, message, version)
@@ -53,7 +61,17 @@ def encode(message: Message, version: int) -> bytes:
 
 
 def encode_into(buffer: bytearray, message: Message, version: int) -> None:
-    """As ``encode``, appending to a buffer. After an error the buffer's tail is meaningless."""
+    """Encode a message body like ``encode``, and append it to a buffer.
+
+    Args:
+        buffer: The buffer. After an error its end is undefined.
+        message: The message.
+        version: The version of its API.
+
+    Raises:
+        UnsupportedVersion: As for ``encode``.
+        WireError: As for ``encode``.
+    """
     cls = type(message)
     encoder = _encoders.get((cls, version))
     if encoder is None:
@@ -67,10 +85,20 @@ def encode_into(buffer: bytearray, message: Message, version: int) -> None:
 
 
 def decode(cls: type[M], version: int, data: bytes | bytearray | memoryview) -> M:
-    """Read one whole message body.
+    """Decode a whole message body.
 
-    Raises ``UnsupportedVersion`` for a version the class does not have, ``WireError`` for
-    anything else that is wrong, trailing bytes included; never another exception.
+    Args:
+        cls: The class of the message.
+        version: The version of its API.
+        data: The bytes of the body.
+
+    Returns:
+        The message.
+
+    Raises:
+        UnsupportedVersion: The class does not have this version.
+        WireError: The bytes are invalid, or bytes remain after the message. No other exception is
+            raised.
     """
     raw = bytes(data)
     message, end = decode_at(cls, version, raw, 0)
@@ -80,10 +108,21 @@ def decode(cls: type[M], version: int, data: bytes | bytearray | memoryview) -> 
 
 
 def decode_at(cls: type[M], version: int, data: bytes, position: int) -> tuple[M, int]:
-    """Read a message that starts at ``position``; returns it and the position after it.
+    """Decode a message that starts at ``position``.
 
-    The caller must compare that position with ``len(data)``: it is beyond the end when the bytes
-    were cut inside the last field.
+    Args:
+        cls: The class of the message.
+        version: The version of its API.
+        data: Bytes that contain the message.
+        position: Where the message starts.
+
+    Returns:
+        The message and the position after it. The caller must compare that position with
+        ``len(data)``: it is beyond the end if the bytes were truncated inside the last field.
+
+    Raises:
+        UnsupportedVersion: The class does not have this version.
+        WireError: The bytes are invalid.
     """
     decoder = _decoders.get((cls, version))
     if decoder is None:
@@ -97,7 +136,7 @@ def decode_at(cls: type[M], version: int, data: bytes, position: int) -> tuple[M
 
 
 def source(cls: type[Any], version: int) -> str:
-    """The generated source of both functions, for a reader's eyes."""
+    """Return the generated source of both functions, for reading."""
     _check_version(cls, version)
     encoder = EncoderSource(cls, version, cls.FLEXIBLE)
     decoder = DecoderSource(cls, version, cls.FLEXIBLE)

@@ -1,8 +1,7 @@
-"""Writes the source text of one encode or decode function; see ``_codec`` for the idea.
-
-``_Source`` holds what both share: the lines, the indentation, names bound to constants, and the
-grouping of neighbouring fixed-size fields. Variables are numbered by nesting depth, so unrolled
-loops never collide.
+"""Generates the source of one encode or decode function; see ``_codec`` for the idea. ``_Source``
+has the common parts: the lines, the indentation, names bound to constants, and the grouping of
+neighbouring fixed-size fields. Variables are numbered by nesting depth, so unrolled loops never
+collide.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _UNPACK_LENGTH: Final = {"h": struct.Struct(">h").unpack_from, "i": struct.Struc
 
 
 class _Source:
-    """Lines of a function in the making, and the constants that it needs."""
+    """The lines of a function under construction, and its constants."""
 
     signature = ""
 
@@ -254,8 +253,8 @@ class EncoderSource(_Source):
 class DecoderSource(_Source):
     """``run(data, p, size)``: reads a message at ``p``; returns it and the position after it.
 
-    A struct that is not there is one object for all rows of a message, which can be thousands: to
-    be replaced, not to be changed.
+    A missing struct is one shared object for all rows of a message, of which there can be
+    thousands: replace it, do not change it.
     """
 
     signature = "def run(data, p, size):"

@@ -1,4 +1,4 @@
-"""The schema language: how a message class says what its fields look like on the wire.
+"""The schema language: how a message class declares its fields' wire format.
 
 A message is one ordinary dataclass for all its versions; each field is declared by one of the
 functions below, which name the wire type, the versions that carry it and what a missing field
@@ -88,7 +88,7 @@ class Message(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """What one field is on the wire.
+    """The wire format of one field.
 
     ``kind`` is a primitive's name, ``"array"`` or ``"struct"``; ``element`` is the class of a
     struct or of an array's structs, or the primitive name of an array's elements. ``versions``

@@ -1,8 +1,8 @@
 """Frames: the size prefix, the request and response headers, and cutting a byte stream into frames.
 
-A frame is four bytes of size and that many bytes. The limit on the size is what keeps a hostile
-or confused peer from making us wait for, or allocate, two gigabytes: it is checked when the four
-bytes are there, before anything else arrives.
+A frame is four bytes of size and that many bytes. The limit on the size prevents a hostile or
+faulty peer from making us wait for, or allocate, two gigabytes: it is checked as soon as the four
+bytes have arrived.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CORRELATION: Final = struct.Struct(">i")
 
 @dataclass(slots=True)  # not frozen: that takes three times as long, and each request makes one
 class RequestHeader:
-    """What precedes every request. ``client_id`` is ``None`` when the client sent null."""
+    """The header of every request. ``client_id`` is ``None`` when the client sent null."""
 
     api_key: int
     api_version: int
@@ -51,8 +51,8 @@ class Framer:
 
     Call ``feed`` with whatever arrived; it returns the payloads that are complete. Or ``put`` it in
     and ``take`` one payload at a time, where ``max_bytes`` depends on those before. Raises
-    ``WireError`` for a negative size or one above ``max_bytes``; the connection must then be
-    closed, because the stream cannot be found again.
+    ``WireError`` for a negative size or one above ``max_bytes``; then close the connection, because
+    the position in the stream is lost.
     """
 
     def __init__(self, max_bytes: int = MAX_FRAME_BYTES) -> None:
@@ -61,20 +61,20 @@ class Framer:
 
     @property
     def buffered_bytes(self) -> int:
-        """How much of an incomplete frame is waiting."""
+        """The number of buffered bytes of an incomplete frame."""
         return len(self._buffer)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
-        """Take bytes; return the payloads (without their sizes) that are now complete."""
+        """Add bytes; return the payloads (without their sizes) that are now complete."""
         self.put(data)
         return list(iter(self.take, None))
 
     def put(self, data: bytes | bytearray | memoryview) -> None:
-        """Add bytes to what waits."""
+        """Add bytes to the buffer."""
         self._buffer += data
 
     def take(self) -> bytes | None:
-        """The next payload, ``None`` when it is not complete."""
+        """Return the next payload, or ``None`` if it is incomplete."""
         buffer = self._buffer
         if len(buffer) < _SIZE.size:
             return None
@@ -94,7 +94,21 @@ class Framer:
 def write_request(
     request: Message, version: int, correlation_id: int, client_id: str | None
 ) -> bytes:
-    """A whole frame, size included. Raises what ``encode`` raises."""
+    """Encode a request frame.
+
+    Args:
+        request: The request.
+        version: The version of its API.
+        correlation_id: The id with which the answer is matched.
+        client_id: The client id; ``None`` is null.
+
+    Returns:
+        The whole frame, size included.
+
+    Raises:
+        UnsupportedVersion: As for ``encode``.
+        WireError: As for ``encode``.
+    """
     api = request_api(request)
     name = None if client_id is None else client_id.encode()
     if name is not None and len(name) > 0x7FFF:
@@ -113,10 +127,19 @@ def write_request(
 
 
 def read_request_header(payload: bytes) -> tuple[RequestHeader, int]:
-    """The header of a request frame, and where its body starts.
+    """Decode the header of a request frame.
 
-    An unknown API key or version still gives its header (read as version 1), so that a server can
-    answer UNSUPPORTED_VERSION. Raises ``WireError`` when even the header is not there.
+    The header of an unknown API key or version is read as version 1, so that a server can answer
+    UNSUPPORTED_VERSION.
+
+    Args:
+        payload: The frame without its size.
+
+    Returns:
+        The header, and the position of the body.
+
+    Raises:
+        WireError: The header is invalid or incomplete.
     """
     try:
         key, version, correlation, length = _HEADER.unpack_from(payload)
@@ -139,10 +162,17 @@ def read_request_header(payload: bytes) -> tuple[RequestHeader, int]:
 
 
 def read_request(payload: bytes) -> tuple[RequestHeader, Any]:
-    """Header and message of a request frame.
+    """Decode a request frame.
 
-    Raises ``UnsupportedVersion`` for an API key or version that is not known here, ``WireError``
-    for bytes that are not a request.
+    Args:
+        payload: The frame without its size.
+
+    Returns:
+        The header and the request.
+
+    Raises:
+        UnsupportedVersion: The API key or the version is unknown.
+        WireError: The bytes are not a request.
     """
     header, position = read_request_header(payload)
     api = APIS.get(header.api_key)
@@ -157,7 +187,21 @@ def read_request(payload: bytes) -> tuple[RequestHeader, Any]:
 
 
 def write_response(response: Message, api: Api, version: int, correlation_id: int) -> bytes:
-    """A whole response frame, size included. Raises what ``encode`` raises."""
+    """Encode a response frame.
+
+    Args:
+        response: The response.
+        api: The API of the request.
+        version: The version of the request.
+        correlation_id: The correlation id of the request.
+
+    Returns:
+        The whole frame, size included.
+
+    Raises:
+        UnsupportedVersion: As for ``encode``.
+        WireError: As for ``encode``.
+    """
     buffer = bytearray(4)
     buffer += _CORRELATION.pack(correlation_id)
     if api.response_header_version(version):
@@ -168,9 +212,18 @@ def write_response(response: Message, api: Api, version: int, correlation_id: in
 
 
 def read_response(payload: bytes, api: Api, version: int) -> tuple[int, Any]:
-    """Correlation id and message of a response frame to a request of that API and version.
+    """Decode a response frame.
 
-    Raises ``WireError`` for bytes that are not such a response.
+    Args:
+        payload: The frame without its size.
+        api: The API of the request.
+        version: The version of the request.
+
+    Returns:
+        The correlation id and the response.
+
+    Raises:
+        WireError: The bytes are not such a response.
     """
     try:
         (correlation,) = _CORRELATION.unpack_from(payload)

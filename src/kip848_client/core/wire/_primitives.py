@@ -1,4 +1,4 @@
-"""What the generated functions call: variable-length integers, and the refusals."""
+"""Functions for the generated code: variable-length integers and errors."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ PACKERS: Final = {
     letter: [struct.Struct(f">{count}{letter}").pack for count in range(_SHORT)]
     for letter, _ in FIXED.values()
 }
-"""Per struct letter: how to write 0, 1, 2, .. numbers. Short arrays are the rule, and looking a
-layout up by its text costs as much as writing ten partitions."""
+"""Per struct letter: how to write 0, 1, 2, .. numbers. Most arrays are short, and looking up a
+layout by its text costs as much as writing ten partitions.
+"""
 
 UNPACKERS: Final = {
     letter: [struct.Struct(f">{count}{letter}").unpack_from for count in range(_SHORT)]

@@ -22,7 +22,7 @@ API_VERSIONS_KEY: Final = 18
 class Api:
     """One API: its key, Kafka's name for it, and the module that has its messages.
 
-    The module is imported on first use: there are many, and a consumer needs few.
+    The module is imported at first use, because a consumer needs only a few of them.
     """
 
     key: int
@@ -56,8 +56,8 @@ class Api:
         return 0 <= first <= version
 
     def response_header_version(self, version: int) -> int:
-        """1 with tagged fields, else 0; ApiVersions always 0, because its reader cannot know yet
-        which versions the writer speaks (KIP-511)."""
+        """Return 1 for a version with tagged fields, otherwise 0. ApiVersions always has 0, because
+        its reader does not know yet which versions the writer supports (KIP-511)."""
         if self.key == API_VERSIONS_KEY:
             return 0
         return 1 if self.is_flexible(version) else 0
@@ -134,7 +134,17 @@ _BY_NAME: Final[dict[str, Api]] = {api.name: api for api in APIS.values()}
 
 
 def request_api(request: object) -> Api:
-    """The API that a request object (or its class) belongs to. Raises ``KeyError`` for others."""
+    """Find the API of a request.
+
+    Args:
+        request: The request or its class.
+
+    Returns:
+        The API.
+
+    Raises:
+        KeyError: The object is not a request.
+    """
     return _api_of(request if isinstance(request, type) else type(request))
 
 
@@ -147,18 +157,36 @@ def _api_of(request: type[Any]) -> Api:
 
 
 def api_named(name: str) -> Api:
-    """The API of Kafka's name, e.g. ``"Metadata"``. Raises ``KeyError`` for an unknown one."""
+    """Find an API by Kafka's name.
+
+    Args:
+        name: Kafka's name, such as ``"Metadata"``.
+
+    Returns:
+        The API.
+
+    Raises:
+        KeyError: The name is unknown.
+    """
     return _BY_NAME[name]
 
 
 def negotiate(
     api: Api, peer: tuple[int, int] | None, *, at_least: int = 0, at_most: int = 32767
 ) -> int:
-    """The highest version that both sides speak.
+    """Choose the highest version that both sides support (KIP-35).
 
-    ``peer`` is the range that the broker announced in ApiVersions, ``None`` when it does not list
-    the API. ``at_least`` and ``at_most`` narrow our own range. Raises ``UnsupportedVersion`` that
-    names both ranges.
+    Args:
+        api: The API.
+        peer: The broker's range from ApiVersions; ``None`` if it does not list the API.
+        at_least: Lower limit of the client's range.
+        at_most: Upper limit of the client's range.
+
+    Returns:
+        The version.
+
+    Raises:
+        UnsupportedVersion: There is no common version; the message has both ranges.
     """
     low = max(api.versions[0], at_least)
     high = min(api.versions[1], at_most)

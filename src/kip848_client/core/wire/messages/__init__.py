@@ -1,1 +1,1 @@
-"""One file an API family; each message is one dataclass for all its versions."""
+"""One file per API family; each message is one dataclass for all its versions."""

@@ -1,8 +1,6 @@
-"""Client-side assignors for consumer groups: DRAFT messages after the text of KIP-848, never
-shipped by Kafka.
-
-API keys 10480 and 10481 are ours (docs/reference/draft-protocols.md); ApiVersions lists them only
-when the extension is on.
+"""Client-side assignors for consumer groups: DRAFT messages based on the text of KIP-848, never
+released by Kafka. API keys 10480 and 10481 are not Kafka's (docs/reference/draft-protocols.md);
+ApiVersions lists them only when the extension is on.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ class AssignmentTopicPartitions:
 
 @dataclass(slots=True, kw_only=True)
 class ConsumerGroupPrepareAssignmentRequest:
-    """The chosen member asks for what the assignor needs."""
+    """The chosen member requests the input of the assignor."""
 
     API_KEY: ClassVar[int] = 10480
     VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
@@ -103,7 +101,7 @@ class ConsumerGroupPrepareAssignmentResponse:
 
 @dataclass(slots=True, kw_only=True)
 class ConsumerGroupInstallAssignmentRequestMember:
-    """What one member shall own."""
+    """The target partitions of one member."""
 
     member_id: str = string()
     partitions: tuple[AssignmentTopicPartitions, ...] = array(AssignmentTopicPartitions)

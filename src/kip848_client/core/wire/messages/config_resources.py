@@ -1,4 +1,4 @@
-"""Lists the resources that have configurations (KIP-1142), and replaces configurations whole."""
+"""Lists the resources with configurations (KIP-1142), and replaces whole configurations."""
 
 from __future__ import annotations
 

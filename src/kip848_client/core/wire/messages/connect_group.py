@@ -35,7 +35,9 @@ __all__ = [
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupItems:
     """A connector, whether the connector itself is meant, some of its tasks, and the generation of
-    those. The connector itself has none: it goes on when its tasks are configured anew."""
+    those. The connector itself does not have a generation: it keeps running when its tasks are
+    reconfigured.
+    """
 
     connector: str = string()
     generation: int = int32()
@@ -83,7 +85,9 @@ class ConnectGroupHeartbeatRequest:
 
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupHeartbeatResponseAssignment:
-    """What the worker shall run, and what the assignor says to it. ``error`` is the assignor's."""
+    """The worker's target items, and the assignor's metadata for it. ``error`` is the
+    assignor's.
+    """
 
     error: int = int8()
     items: tuple[ConnectGroupItems, ...] = array(ConnectGroupItems)
@@ -93,8 +97,9 @@ class ConnectGroupHeartbeatResponseAssignment:
 
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupHeartbeatResponse:
-    """The worker's epoch and its assignment: when that changed, when the request said everything,
-    and until the worker has reported it."""
+    """The worker's epoch and its assignment. The assignment is present if it changed, if the
+    request had all fields, and until the worker has reported it.
+    """
 
     API_KEY: ClassVar[int] = 10482
     VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
@@ -114,7 +119,7 @@ class ConnectGroupHeartbeatResponse:
 
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupPrepareAssignmentRequest:
-    """The chosen worker asks for what the assignor needs."""
+    """The chosen worker requests the input of the assignor."""
 
     API_KEY: ClassVar[int] = 10483
     VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
@@ -140,8 +145,9 @@ class ConnectGroupPrepareAssignmentResponseMember:
 
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupPrepareAssignmentResponse:
-    """The snapshot of the group at one group epoch. ``deferred`` is what the last assignment kept
-    for workers that may return."""
+    """The snapshot of the group at one group epoch. ``deferred`` has the items that the last
+    assignment keeps for returning workers.
+    """
 
     API_KEY: ClassVar[int] = 10483
     VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
@@ -160,7 +166,7 @@ class ConnectGroupPrepareAssignmentResponse:
 
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupInstallAssignmentRequestMember:
-    """What one worker shall run."""
+    """The target items of one worker."""
 
     member_id: str = string()
     error: int = int8()
@@ -252,9 +258,10 @@ class ConnectGroupDescribeResponseMember:
 
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupDescribeResponseDescribedGroup:
-    """A group. ``computed_by`` computed the target, ``computing`` is asked to compute the next one.
-    ``assignor_error`` is why the target still belongs to an older epoch, 0 for no error.
-    ``deferred`` items wait for a worker to return."""
+    """A group. ``computed_by`` computed the target, ``computing`` was chosen to compute the next
+    one. ``assignor_error`` is the reason why the target belongs to an older epoch, 0 for no error.
+    ``deferred`` items wait for a worker to return.
+    """
 
     error_code: int = int16()
     error_message: str | None = string(default=None, nullable="0+")

@@ -1,6 +1,6 @@
 """A consumer group with its epochs and assignments (KIP-848; member type: KIP-1099).
 
-Tags from 10480 are ours, not Kafka's: they tell what a client-side assignor did (see
+Tags from 10480 are not Kafka's: they have the results of a client-side assignor (see
 ``consumer_group_heartbeat``, whose fields of the same names have the same tags).
 """
 
@@ -101,7 +101,7 @@ class ConsumerGroupDescribeResponseDescribedGroup:
     )
     authorized_operations: int = int32(default=-2147483648)
     is_client_assignor: bool = boolean("none", tag=10480, tagged="0+")
-    """Whether ``assignor_name`` is one of a member, and not of the broker."""
+    """Whether ``assignor_name`` is a client-side assignor."""
 
 
 @dataclass(slots=True, kw_only=True)

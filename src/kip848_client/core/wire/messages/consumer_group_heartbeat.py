@@ -1,8 +1,8 @@
 """The one request of the consumer group protocol (KIP-848; version 1: KIP-1082 and the regex).
 
-Tags from 10480 are ours, not Kafka's: they carry the client-side assignors of the KIP's text, which
-Kafka never shipped (docs/reference/draft-protocols.md). Peers that do not know them skip them;
-unset, they cost no byte.
+Tags from 10480 are not Kafka's: they have the client-side assignors of the KIP's text, which Kafka
+never released (docs/reference/draft-protocols.md). Peers that do not know them skip them; unset
+fields do not use any bytes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Metrics of clients for brokers that subscribe to some (KIP-714)."""
+"""Client metrics for brokers with subscriptions (KIP-714)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks into transactions (KIP-664), and ends them in partitions (KIP-98)."""
+"""Describes transactions (KIP-664), and writes their markers (KIP-98)."""
 
 from __future__ import annotations
 
