@@ -16,6 +16,7 @@ from kip848_client.core.fetch import (
     Command,
     CommittedFailed,
     CommittedFound,
+    ErrorDelivered,
     Event,
     FetchSettings,
     LookUpCommitted,
@@ -26,7 +27,6 @@ from kip848_client.core.fetch import (
     Slice,
     Started,
     StoredOffset,
-    TroubleTold,
 )
 from kip848_client.core.member import AssignedPartition
 from kip848_client.core.offsets import CommittableOffset, OffsetTracker
@@ -160,11 +160,11 @@ class MemberRecords:
     def poll(self, records_max: int) -> None:
         """Hand out up to that many records."""
         self._reader.poll(records_max)
-        trouble = self.core.trouble()
+        trouble = self.core.pending_error()
         if trouble is not None:
             tp, error = trouble
             self._context.tell(self._client, "trouble", f"{tp.topic}-{tp.partition} {error}")
-            self.feed(TroubleTold(tp))
+            self.feed(ErrorDelivered(tp))
 
     def record(self, taken: Slice, offset: int, value: bytes) -> None:
         """One is handed out. Raises ``Violation``."""

@@ -8,9 +8,9 @@ from kip848_client.core.fetch._answers import Answers
 from kip848_client.core.fetch._buffer import Buffer
 from kip848_client.core.fetch._core import FetchCore
 from kip848_client.core.fetch._partition import Partition
+from kip848_client.core.fetch._partition_errors import PartitionErrors
 from kip848_client.core.fetch._queries import Queries
 from kip848_client.core.fetch._tenures import Tenures
-from kip848_client.core.fetch._troubles import Troubles
 from kip848_client.records import Decoding, SliceReader
 from kip848_client.records._list_batch import ListBatch
 from tests.known_bugs.rows import KnownBug, Proof
@@ -206,7 +206,7 @@ POSITIONS: Final = (
             ),
             Proof(
                 test_core_errors.test_records_come_before_the_error,
-                (Plant(Troubles, "next_untold", "if not partition.slices:", "if True:"),),
+                (Plant(PartitionErrors, "next_untold", "if not partition.slices:", "if True:"),),
             ),
         ),
     ),

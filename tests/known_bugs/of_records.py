@@ -146,7 +146,7 @@ RECORDS: Final = (
                         Answers,
                         "_on_records",
                         "self._planner.refresh(now_ms, partition)\n        return bool",
-                        "self._troubles.rest_quietly(now_ms, partition)\n"
+                        "self._partition_errors.rest_quietly(now_ms, partition)\n"
                         "            self._planner.refresh(now_ms, partition)\n"
                         "        return bool",
                     ),

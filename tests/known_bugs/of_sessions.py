@@ -6,10 +6,10 @@ from typing import Final
 
 from kip848_client.core.cluster import Leaders
 from kip848_client.core.fetch._answers import Answers
+from kip848_client.core.fetch._partition_errors import PartitionErrors
 from kip848_client.core.fetch._planner import Planner
 from kip848_client.core.fetch._sessions import FetchSession
 from kip848_client.core.fetch._topics import Topics
-from kip848_client.core.fetch._troubles import Troubles
 from kip848_client.core.group._core import GroupCore
 from kip848_client.error_codes import ErrorCode
 from kip848_client.runtime._topics import TopicDirectory
@@ -234,7 +234,11 @@ TOPICS: Final = (
         (
             Proof(
                 test_core_topics.test_a_new_topic_that_its_broker_does_not_know_yet_is_waited_for,
-                (Plant(Troubles, "rest", "partition.troubled_since_ms >= QUIET_MS", "0 >= 0"),),
+                (
+                    Plant(
+                        PartitionErrors, "rest", "partition.troubled_since_ms >= QUIET_MS", "0 >= 0"
+                    ),
+                ),
             ),
         ),
     ),

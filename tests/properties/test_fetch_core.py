@@ -33,6 +33,7 @@ from kip848_client.core.fetch import (
     Command,
     CommittedFailed,
     CommittedFound,
+    ErrorDelivered,
     Event,
     FetchAnswer,
     FetchAnswered,
@@ -58,7 +59,6 @@ from kip848_client.core.fetch import (
     StoredOffset,
     TimerFired,
     TopicsLimited,
-    TroubleTold,
     Undecodable,
     Wanted,
 )
@@ -283,11 +283,11 @@ class Life:
             assert before <= piece.next_offset
             self.core.finish(piece)
             assert self.core.position(piece.tp) == piece.next_offset
-        told = self.core.trouble()
+        told = self.core.pending_error()
         if told is not None:
             tp, error = told
             assert tp in self.assigned
-            self.post(TroubleTold(tp))
+            self.post(ErrorDelivered(tp))
             if isinstance(error, NoOffsetForPartition | RecordUnreadable) and not self.trouble:
                 self.post(Sought(tp, 0))
         self.post(BufferRead())

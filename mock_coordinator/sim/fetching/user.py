@@ -14,6 +14,7 @@ from kip848_client.core.fetch import (
     AllButHeld,
     AssignmentChanged,
     Command,
+    ErrorDelivered,
     OffsetsAsked,
     OffsetsFound,
     OffsetsNotFound,
@@ -27,7 +28,6 @@ from kip848_client.core.fetch import (
     Started,
     StoredOffset,
     TopicsLimited,
-    TroubleTold,
 )
 from kip848_client.core.types import TopicId, TopicPartition
 from mock_coordinator.sim.fetching.brokers import Brokers
@@ -114,13 +114,13 @@ class User:
         self._context.checks.finished(taken)
 
     def _hear_of_trouble(self) -> None:
-        trouble = self.client.core.trouble()
+        trouble = self.client.core.pending_error()
         if trouble is None:
             return
         tp, error = trouble
         self._context.tell("user", "trouble", f"{tp.topic}-{tp.partition} {error}")
         self._context.probes.reached("an error told")
-        self.client.feed(TroubleTold(tp))
+        self.client.feed(ErrorDelivered(tp))
         if tp in self.assigned and self._rng.random() < 0.5:
             self._after_trouble(tp)
 

@@ -342,7 +342,7 @@ class Poller(Generic[K, V]):
         if self._attention:
             self._errors.check()
         self._path.require_assigned(only)
-        self._path.raise_trouble(only)
+        self._path.raise_pending_error(only)
 
     def _holders(self) -> list[asyncio.Task[Any]]:
         """The tasks that hold records, but those that stop the consumer."""

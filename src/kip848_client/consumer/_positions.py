@@ -14,13 +14,13 @@ from kip848_client.consumer._error_box import ErrorBox
 from kip848_client.consumer._fetch_driver import FetchDriver
 from kip848_client.core.cluster import NO_EPOCH
 from kip848_client.core.fetch import (
+    ErrorDelivered,
     FoundOffset,
     SeekBegun,
     SeekEnded,
     Sought,
     Started,
     StoredOffset,
-    TroubleTold,
 )
 from kip848_client.core.offsets import CommittableOffset
 from kip848_client.core.ports import Clock
@@ -115,9 +115,9 @@ class Positions:
             position = core.position(tp)
             if position is not None:
                 return position
-            trouble = core.trouble((tp,))
+            trouble = core.pending_error((tp,))
             if trouble is not None:
-                self._fetching.post(TroubleTold(tp))
+                self._fetching.post(ErrorDelivered(tp))
                 raise trouble[1].with_traceback(None)
             moved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.add(moved)

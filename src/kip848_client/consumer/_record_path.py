@@ -26,11 +26,11 @@ from kip848_client.consumer._unpacking import UnpackingThread
 from kip848_client.core.fetch import (
     BufferRead,
     Cursor,
+    ErrorDelivered,
     Event,
     FetchCore,
     Positioned,
     Slice,
-    TroubleTold,
     Undecodable,
 )
 from kip848_client.core.offsets import CommittableOffset, InFlight, OffsetTracker
@@ -322,12 +322,12 @@ class RecordPath(Generic[K, V]):
             self._post(BufferRead())
         return finished
 
-    def raise_trouble(self, only: Only = ()) -> None:
+    def raise_pending_error(self, only: Only = ()) -> None:
         """Raise what has stopped a partition whose records were all handed out, if anything did."""
-        trouble = self._core.trouble(only)
+        trouble = self._core.pending_error(only)
         if trouble is not None:
             tp, error = trouble
-            self._post(TroubleTold(tp))
+            self._post(ErrorDelivered(tp))
             raise error.with_traceback(None)
 
     def require_assigned(self, partitions: Iterable[tuple[str, int]]) -> None:

@@ -100,7 +100,7 @@ class FakePath:
             self._held.add(TP, at(self.newest.offset))
             self.newest = None
 
-    def raise_trouble(self, _only: Collection[tuple[str, int]] = ()) -> None:
+    def raise_pending_error(self, _only: Collection[tuple[str, int]] = ()) -> None:
         trouble, self.trouble = self.trouble, None
         if trouble is not None:
             raise trouble

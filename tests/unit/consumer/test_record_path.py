@@ -440,10 +440,10 @@ def test_damaged_bytes_are_told_and_can_be_sought_past(take: Take) -> None:
         settle(it)
         assert not take(it)
         with pytest.raises(RecordUnreadable) as caught:
-            it.path.raise_trouble()
+            it.path.raise_pending_error()
         assert (caught.value.topic, caught.value.partition, caught.value.offset) == ("t", 0, 0)
         assert "CORRUPT_MESSAGE" in str(caught.value)
-        it.path.raise_trouble()
+        it.path.raise_pending_error()
     it.begin(B)
     it.serve(waited=True)
     assert take(it)  # the others go on
@@ -458,12 +458,12 @@ def test_a_missing_permission_is_raised_once_each_time_it_is_met() -> None:
     it.error_codes[A] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     it.begin(A)
     with pytest.raises(TopicAuthorizationFailed):
-        it.path.raise_trouble()
-    it.path.raise_trouble()
+        it.path.raise_pending_error()
+    it.path.raise_pending_error()
     fetches = len(it.fetches)
     settle(it)
     with pytest.raises(TopicAuthorizationFailed):
-        it.path.raise_trouble()
+        it.path.raise_pending_error()
     assert len(it.fetches) <= fetches + 2
     it.error_codes.clear()
     settle(it)

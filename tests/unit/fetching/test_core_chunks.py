@@ -113,10 +113,10 @@ def test_an_error_of_all_is_told_once() -> None:
     h = begun()
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     h.answer(None, *(row(n, error_code=code) for n in range(5)))
-    assert h.core.trouble() is None, "the others have the same one"
+    assert h.core.pending_error() is None, "the others have the same one"
     fire(h)
     fire(h)
-    assert h.core.trouble() is not None
+    assert h.core.pending_error() is not None
     assert h.all(Readable)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.core.fetch import (
+    ErrorDelivered,
     FetchLost,
     FetchSettings,
     Paused,
@@ -14,7 +15,6 @@ from kip848_client.core.fetch import (
     SendFetch,
     Sought,
     StoredOffset,
-    TroubleTold,
 )
 from kip848_client.core.fetch._error_rules import reaction
 from kip848_client.error_codes import ErrorCode
@@ -56,7 +56,7 @@ def test_an_error_that_passes_is_not_told(code: ErrorCode) -> None:
     h = Harness().assign(0)
     h.answer({0: data(0)})
     fail(h, code, 5)
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None
     assert h.core.position(tp(0)) == 0
     assert h.read() == [(tp(0), 0, 1)], "what is buffered is good"
     h.advance(2_000)
@@ -118,17 +118,17 @@ def test_an_error_that_does_not_pass_is_told(code: int, tries: int, error: type[
     h.answer()
     h.post(Paused((tp(1),)))
     fail(h, code, tries)
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None
     while not h.open:
         h.advance(50)
     assert Readable() in h.answer(None, row(error_code=code))
-    trouble = h.core.trouble()
+    trouble = h.core.pending_error()
     assert trouble is not None
     assert trouble[0] == tp(0)
     assert isinstance(trouble[1], error)
     assert "t-0" in str(trouble[1])
-    assert h.core.trouble([tp(1)]) is None
-    assert h.core.trouble([tp(0)]) == trouble
+    assert h.core.pending_error([tp(1)]) is None
+    assert h.core.pending_error([tp(0)]) == trouble
     h.post(Resumed((tp(1),)))
     h.answer({1: data(0)})
     assert h.read() == [(tp(1), 0, 1)], "a partition that stops does not stop others"
@@ -146,11 +146,11 @@ def test_who_was_told_is_tried_once_more_at_most_once_a_second() -> None:
     while h.now < start + 10_000:
         if h.open:
             h.answer(None, row(error_code=code))
-        trouble = h.core.trouble()
+        trouble = h.core.pending_error()
         if trouble is not None:
             told += 1
-            h.post(TroubleTold(trouble[0]))
-            assert h.core.trouble() is None
+            h.post(ErrorDelivered(trouble[0]))
+            assert h.core.pending_error() is None
         h.advance(10)
     assert 8 <= told <= 11
     assert len(h.all(SendFetch)) - count <= 11
@@ -164,10 +164,10 @@ def test_one_refusal_of_a_topic_is_told_once_for_all_its_partitions() -> None:
     h.answer()
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     h.answer(None, *[row(number, error_code=code) for number in range(40)])
-    trouble = h.core.trouble()
+    trouble = h.core.pending_error()
     assert trouble is not None
-    h.post(TroubleTold(trouble[0]))
-    assert h.core.trouble() is None
+    h.post(ErrorDelivered(trouble[0]))
+    assert h.core.pending_error() is None
     h.advance(200)
     assert len(h.asked()) == 40
 
@@ -177,9 +177,9 @@ def test_records_come_before_the_error() -> None:
     h = Harness().assign(0)
     h.answer({0: data(0)})
     h.answer(None, row(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None
     assert h.read() == [(tp(0), 0, 1)]
-    assert h.core.trouble() is not None
+    assert h.core.pending_error() is not None
 
 
 def test_an_error_of_what_is_paused_waits() -> None:
@@ -187,9 +187,9 @@ def test_an_error_of_what_is_paused_waits() -> None:
     h.answer()
     h.post(Paused((tp(0),)))
     h.answer(None, row(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None
     assert Readable() in h.post(Resumed((tp(0),)))
-    assert h.core.trouble() is not None
+    assert h.core.pending_error() is not None
 
 
 def test_the_loss_of_the_partition_is_the_end_of_its_trouble() -> None:
@@ -197,7 +197,7 @@ def test_the_loss_of_the_partition_is_the_end_of_its_trouble() -> None:
     h.answer()
     h.answer(None, row(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     h.assign()
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None
     h.advance(20_000)
     assert h.core.deadline_ms is None
 
@@ -206,10 +206,10 @@ def test_an_error_of_the_broker_stops_its_partitions() -> None:
     h = Harness(partitions=2, leader=lambda number: 1 + number).assign(0, 1)
     error = TransportError("the login was refused")
     h.post(FetchLost(h.open.pop(1).fetch, "refused", sent=False, error=error))
-    assert h.core.trouble() == (tp(0), error)
+    assert h.core.pending_error() == (tp(0), error)
     h.answer({1: data(0)}, node=2)
     assert h.read() == [(tp(1), 0, 1)]
-    h.post(TroubleTold(tp(0)))
+    h.post(ErrorDelivered(tp(0)))
     h.advance(200)
     assert h.asked(1) == {0: 0}
 
@@ -218,10 +218,10 @@ def test_a_request_that_every_broker_finds_malformed_is_told() -> None:
     h = Harness().assign(0)
     h.answer()
     for _ in range(2):
-        assert h.core.trouble() is None
+        assert h.core.pending_error() is None
         h.answer(error=ErrorCode.INVALID_REQUEST)
         h.advance(300)
-    assert h.core.trouble() is not None
+    assert h.core.pending_error() is not None
 
 
 # -- out of range --------------------------------------------------------------------------------
@@ -264,27 +264,27 @@ def test_stale_news_reset_nothing() -> None:
 def test_without_a_policy_the_user_decides() -> None:
     h = out_of_range("none", (20, 30))
     h.read()
-    trouble = h.core.trouble()
+    trouble = h.core.pending_error()
     assert trouble is not None
     assert isinstance(trouble[1], OffsetOutOfRange)
     assert (trouble[1].offset, trouble[1].start, trouble[1].end) == (8, 20, 30)
     assert h.core.position(tp(0)) == 8
-    h.post(TroubleTold(tp(0)))
+    h.post(ErrorDelivered(tp(0)))
     h.advance(1_500)
-    assert h.core.trouble() is not None, "it is still so"
+    assert h.core.pending_error() is not None, "it is still so"
     h.post(Sought(tp(0), 20))
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None
     assert h.asked() == {0: 20}
 
 
 def test_nothing_committed_and_no_policy() -> None:
     h = Harness(FetchSettings(reset_policy="none", has_group=True)).assign(0)
-    trouble = h.core.trouble()
+    trouble = h.core.pending_error()
     assert trouble is not None
     assert isinstance(trouble[1], NoOffsetForPartition)
-    h.post(TroubleTold(tp(0)))
-    assert h.core.trouble() is not None, "it is still so"
-    h.post(TroubleTold(tp(0)))
+    h.post(ErrorDelivered(tp(0)))
+    assert h.core.pending_error() is not None, "it is still so"
+    h.post(ErrorDelivered(tp(0)))
     h.committed[tp(0)] = StoredOffset(4)
     h.advance(900)
     assert not h.open

@@ -90,7 +90,7 @@ def test_the_end_of_a_lease_does_not_start_what_has_stopped() -> None:
     h.answer(None, row(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     h.advance(301_000)
     assert not h.open
-    assert h.core.trouble() is not None
+    assert h.core.pending_error() is not None
 
 
 # -- brokers that are lost, that throttle, that refuse -------------------------------------------
@@ -134,7 +134,7 @@ def test_a_refusal_for_good_stops_a_partition_that_has_lost_its_leader() -> None
     h.cluster["t"].leaders[0] = (-1, 6)
     h.learn()
     h.answer(None, row(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-    trouble = h.core.trouble()
+    trouble = h.core.pending_error()
     assert trouble is not None
     assert isinstance(trouble[1], BrokerError)
 
@@ -159,7 +159,7 @@ def test_damage_at_another_place_is_fetched_once_more_too() -> None:
         denied(h, offset)
         h.answer()
         h.advance(200)
-        assert h.core.trouble() is None
+        assert h.core.pending_error() is None
         assert h.asked() == {0: offset}
         h.answer({0: data(offset, 3)})
         assert h.read() == [(tp(), offset, offset + 3)]
@@ -259,7 +259,7 @@ def test_a_topic_that_came_back_is_not_gone_when_it_is_not_seen_again() -> None:
     h = Harness().assign(0, by_hand=True)
     for _ in range(2):
         without_topic(h, 20_000)
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None
 
 
 def test_a_topic_that_is_missing_for_the_second_time_is_logged_again() -> None:
@@ -279,7 +279,7 @@ def test_a_topic_that_was_missing_before_the_last_assignment_is_not_gone() -> No
     h.cluster["t"] = topic
     h.assign(0, by_hand=True)
     without_topic(h, 20_000)
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None
 
 
 # -- offsets that somebody asks for --------------------------------------------------------------
@@ -346,5 +346,5 @@ def test_an_error_in_the_first_chunk_is_told_after_the_last(is_first: bool) -> N
     refused = 0 if is_first else 2
     h.answer(None, row(refused, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     commands = h.post(TimerFired())
-    assert h.core.trouble() is not None
+    assert h.core.pending_error() is not None
     assert any(isinstance(each, Readable) for each in commands), "who waits is woken"

@@ -11,6 +11,7 @@ from kip848_client.core.fetch import (
     AllButHeld,
     AssignmentChanged,
     BufferRead,
+    ErrorDelivered,
     FetchSettings,
     ListOffsets,
     Paused,
@@ -19,7 +20,6 @@ from kip848_client.core.fetch import (
     Sought,
     Started,
     StoredOffset,
-    TroubleTold,
     Wanted,
 )
 from kip848_client.core.fetch._model import EpochEnd
@@ -100,10 +100,10 @@ def test_records_come_before_the_reset_that_follows_them() -> None:
     harness.answer({0: data(10, 5)})
     harness.log[tp()] = (100, 200)
     harness.answer(None, row(error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
-    assert harness.core.trouble() is None
+    assert harness.core.pending_error() is None
     assert not harness.all(ListOffsets)
     assert harness.read() == [(tp(), 10, 15)]
-    told = harness.core.trouble()
+    told = harness.core.pending_error()
     assert told is not None
     assert "offset 15 is out of range" in str(told[1])
 
@@ -112,13 +112,13 @@ def test_the_user_who_was_told_may_seek() -> None:
     harness = committed(STRICT, 10, 2)
     harness.log[tp()] = (100, 200)
     harness.answer(None, row(error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
-    assert harness.core.trouble() is not None
-    harness.post(TroubleTold(tp()))
+    assert harness.core.pending_error() is not None
+    harness.post(ErrorDelivered(tp()))
     harness.post(Sought(tp(), 150))
-    assert harness.core.trouble() is None
+    assert harness.core.pending_error() is None
     assert wanted(harness).offset == 150
     harness.advance(499)
-    assert harness.core.trouble() is None
+    assert harness.core.pending_error() is None
 
 
 def test_who_does_not_seek_is_told_again_but_not_at_once() -> None:
@@ -127,9 +127,9 @@ def test_who_does_not_seek_is_told_again_but_not_at_once() -> None:
     harness.answer(None, row(error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
     told = 0
     for _ in range(50):
-        if harness.core.trouble() is not None:
+        if harness.core.pending_error() is not None:
             told += 1
-            harness.post(TroubleTold(tp()))
+            harness.post(ErrorDelivered(tp()))
         harness.advance(100)
     assert 2 <= told <= 6
 
@@ -155,11 +155,11 @@ def test_who_waits_for_the_position_of_a_paused_partition_hears_why_there_is_non
     harness.post(Paused((tp(),)))
     harness.post(Started((tp(),)))
     assert Readable() in harness.commands
-    told = harness.core.trouble((tp(),))
+    told = harness.core.pending_error((tp(),))
     assert told is not None
     assert type(told[1]) is NoOffsetForPartition
     harness.post(AllButHeld(frozenset({tp()}), frozenset()))
-    assert harness.core.trouble() is None, "its revocation has begun"
+    assert harness.core.pending_error() is None, "its revocation has begun"
 
 
 def deny(h: Harness, ms: int) -> list[int]:
@@ -172,8 +172,8 @@ def deny(h: Harness, ms: int) -> list[int]:
             asked.append(h.now)
         else:
             h.advance(10)
-        if h.core.trouble() is not None:
-            h.post(TroubleTold(tp()))
+        if h.core.pending_error() is not None:
+            h.post(ErrorDelivered(tp()))
     return [after - before for before, after in pairwise(asked)]
 
 

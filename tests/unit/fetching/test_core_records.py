@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.core.fetch import (
+    ErrorDelivered,
     FetchSettings,
     Readable,
     Slice,
     Sought,
-    TroubleTold,
     Undecodable,
 )
 from kip848_client.errors import RecordUnreadable
@@ -143,7 +143,7 @@ def test_a_cut_last_batch_is_no_error() -> None:
     h = Harness().assign(0)
     h.answer({0: data(0) + data(1)[:30]})
     assert h.asked() == {0: 1}
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None
     assert h.core.snapshot().partitions[tp(0)].failures == 0
 
 
@@ -169,22 +169,22 @@ def test_slices_adjoin_whatever_happens() -> None:
 def test_garbage_is_fetched_once_more_before_it_stops_the_partition() -> None:
     h = Harness(partitions=2).assign(0, 1)
     h.answer({0: data(0) + b"\0" * 100, 1: data(0)})
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None
     h.answer({1: data(1)})
     h.advance(200)
     h.answer({1: data(2)})
     assert h.asked()[0] == 1
     h.answer({0: b"\0" * 100})
-    assert h.core.trouble() is None, "what was fetched before comes first"
+    assert h.core.pending_error() is None, "what was fetched before comes first"
     assert h.read()[0] == (tp(0), 0, 1)
-    trouble = h.core.trouble()
+    trouble = h.core.pending_error()
     assert trouble is not None
     assert isinstance(trouble[1], RecordUnreadable)
     assert trouble[1].offset == 1
     h.answer({1: data(3)})
     assert h.read() == [(tp(1), 3, 4)], "the other one goes on"
     h.post(Sought(tp(0), 2))
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None
 
 
 def test_what_cannot_be_decoded_is_fetched_once_more() -> None:
@@ -204,8 +204,8 @@ def test_what_cannot_be_decoded_is_fetched_once_more() -> None:
     piece = h.core.next_slice()
     assert piece is not None
     h.post(Undecodable(tp(0), piece.cursor.tenure, 3, error))
-    assert h.core.trouble() == (tp(0), error)
-    h.post(TroubleTold(tp(0)))
+    assert h.core.pending_error() == (tp(0), error)
+    h.post(ErrorDelivered(tp(0)))
     h.answer({0: data(6)})
     h.advance(200)
     h.answer({0: data(3, 3)})
@@ -220,7 +220,7 @@ def test_what_was_said_of_a_former_tenure_changes_nothing() -> None:
     error = RecordUnreadable("bad checksum", topic="t", partition=0, offset=3)
     h.post(Undecodable(tp(0), tenure, 3, error))
     assert h.core.position(tp(0)) == 5
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None
 
 
 def test_after_a_seek_damaged_bytes_are_fetched_once_more_again() -> None:
@@ -234,7 +234,7 @@ def test_after_a_seek_damaged_bytes_are_fetched_once_more_again() -> None:
         assert piece is not None
         error = RecordUnreadable("damaged", topic="t", partition=0, offset=3)
         h.post(Undecodable(tp(0), piece.cursor.tenure, 3, error))
-        assert h.core.trouble() is None
+        assert h.core.pending_error() is None
 
 
 @pytest.mark.parametrize("size", [1, 30, 60])
@@ -243,7 +243,7 @@ def test_bytes_without_a_whole_batch_are_a_breach(size: int) -> None:
     for _ in range(2):
         h.answer({0: data(0)[:size]})
         h.advance(200)
-    assert h.core.trouble() is not None
+    assert h.core.pending_error() is not None
 
 
 def test_what_another_fetch_would_not_change_stops_at_once() -> None:
@@ -252,7 +252,7 @@ def test_what_another_fetch_would_not_change_stops_at_once() -> None:
     tenure = h.core.tenure(tp(0))
     error = RecordUnreadable("too large", topic="t", partition=0, offset=0)
     h.post(Undecodable(tp(0), tenure, 0, error, is_final=True))
-    assert h.core.trouble() == (tp(0), error)
+    assert h.core.pending_error() == (tp(0), error)
     assert h.read() == [(tp(1), 0, 3)], "the other one goes on"
     h.post(Sought(tp(0), 3))
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None

@@ -7,6 +7,7 @@ import pytest
 from kip848_client.core.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
 from kip848_client.core.fetch import (
     AssignmentChanged,
+    ErrorDelivered,
     FetchSettings,
     LookUpCommitted,
     OffsetsAsked,
@@ -17,7 +18,6 @@ from kip848_client.core.fetch import (
     Sought,
     Started,
     StoredOffset,
-    TroubleTold,
 )
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, TopicGone
@@ -53,7 +53,7 @@ def test_the_group_says_when_a_topic_is_another_one(code: ErrorCode) -> None:
     assert len(h.all(LearnLeaders)) < 40
     assert h.all(LearnLeaders)[-1].topic_ids == {tid(1)}
     assert h.read() == [(tp(0), 3, 4)], "what was fetched is good"
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None
     tenure = h.core.tenure(tp(0))
     h.committed.clear()
     h.assign(0, topic_id=tid(2))
@@ -81,7 +81,7 @@ def test_what_the_group_assigns_and_nobody_knows_is_logged() -> None:
     h.advance(120_000)
     told = [text for text in h.notices if "the cluster does not know its id" in text]
     assert len(told) == 1
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None
 
 
 def test_metadata_of_another_id_ends_the_fetching_of_a_group_at_once() -> None:
@@ -176,18 +176,18 @@ def test_a_topic_by_hand_that_does_not_come_back_is_gone() -> None:
     h.cluster.clear()
     h.answer(None, row(error_code=ErrorCode.UNKNOWN_TOPIC_ID))
     h.advance(29_000)
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None
     h.advance(3_000)
-    assert h.core.trouble() is None, "records first"
+    assert h.core.pending_error() is None, "records first"
     h.read()
-    trouble = h.core.trouble()
+    trouble = h.core.pending_error()
     assert trouble is not None
     assert isinstance(trouble[1], TopicGone)
     assert trouble[1].topic == "t"
-    h.post(TroubleTold(tp(0)))
+    h.post(ErrorDelivered(tp(0)))
     asked = len(h.all(LearnLeaders))
     h.advance(60_000)
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None
     assert len(h.all(LearnLeaders)) == asked
     h.cluster["t"] = Topic(tid(2), {0: (1, 0)})
     h.learn()
@@ -208,7 +208,7 @@ def test_a_new_topic_that_its_broker_does_not_know_yet_is_waited_for() -> None:
     h.answer({0: data(0)})
     assert h.read() == [(tp(0), 0, 1)]
     assert not h.notices
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None
 
 
 def test_records_of_a_topic_that_was_sought_before_its_id_was_known_have_the_id() -> None:
@@ -253,7 +253,7 @@ def test_a_topic_that_we_may_not_describe_is_told() -> None:
     h.answer()
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     h.post(LeadersLearnt(0, (TopicLeaders("", tid(1), {}, code),), frozenset(), frozenset(h.nodes)))
-    trouble = h.core.trouble()
+    trouble = h.core.pending_error()
     assert trouble is not None
     assert isinstance(trouble[1], BrokerError)
     assert trouble[1].code == code

@@ -6,13 +6,13 @@ import pytest
 
 from kip848_client.core.fetch import (
     EpochEnd,
+    ErrorDelivered,
     FetchSettings,
     ListOffsets,
     Positioned,
     SendFetch,
     Sought,
     StoredOffset,
-    TroubleTold,
 )
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LogTruncated
@@ -115,20 +115,20 @@ def test_a_cut_below_the_position_stops_who_has_no_policy() -> None:
     h = with_records("none")
     h.read()
     h.answer(None, row(diverging=EpochEnd(3, 2)))
-    trouble = h.core.trouble()
+    trouble = h.core.pending_error()
     assert trouble is not None
     assert trouble[0] == tp(0)
     assert isinstance(trouble[1], LogTruncated)
     assert (trouble[1].offset, trouble[1].end, trouble[1].leader_epoch) == (6, 2, 3)
     assert not h.open
     assert h.core.position(tp(0)) == 6
-    h.post(TroubleTold(tp(0)))
-    assert h.core.trouble() is None
+    h.post(ErrorDelivered(tp(0)))
+    assert h.core.pending_error() is None
     h.advance(200)
     h.answer(None, row(diverging=EpochEnd(3, 2)))
-    assert h.core.trouble() is not None, "it is still so"
+    assert h.core.pending_error() is not None, "it is still so"
     h.post(Sought(tp(0), 2, 3))
-    assert h.core.trouble() is None
+    assert h.core.pending_error() is None
     assert asked(h) == (2, 3)
 
 
@@ -146,7 +146,7 @@ def test_a_cut_while_somebody_reads_the_slice(policy: str, end: EpochEnd) -> Non
     assert not piece.cursor.readable
     assert h.core.next_slice() is None
     assert h.core.position(tp(0)) == (5 if policy == "none" else min(5, end.end_offset))
-    assert (h.core.trouble() is not None) == (policy == "none")
+    assert (h.core.pending_error() is not None) == (policy == "none")
 
 
 def test_a_cut_behind_the_reader_keeps_what_he_reads() -> None:

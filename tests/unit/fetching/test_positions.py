@@ -10,7 +10,7 @@ from kip848_client.core.cluster import NO_EPOCH
 from kip848_client.core.fetch._commands import ListOffsets, LookUpCommitted, Notice
 from kip848_client.core.fetch._events import CommittedFailed, CommittedFound, OffsetsNotListed
 from kip848_client.core.fetch._model import EARLIEST, LATEST, FetchSettings, StoredOffset
-from kip848_client.core.fetch._positions import PositionFound, PositionStands, PositionTrouble
+from kip848_client.core.fetch._positions import PositionError, PositionFound, PositionStands
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,
@@ -113,10 +113,10 @@ def test_an_error_of_the_group_is_told_and_tried_again_each_second_and_resets_no
     error = GroupAuthorizationFailed(30, "GROUP_AUTHORIZATION_FAILED")
     look.not_committed(CommittedFailed(1, error, passing=False))
     assert look.results == [
-        PositionTrouble(A, 1, error, lasting=False),
-        PositionTrouble(B, 1, error, lasting=False),
+        PositionError(A, 1, error, lasting=False),
+        PositionError(B, 1, error, lasting=False),
     ]
-    assert all(each.error is error for each in look.results if isinstance(each, PositionTrouble))
+    assert all(each.error is error for each in look.results if isinstance(each, PositionError))
     look.advance(999)
     assert len(look.all(LookUpCommitted)) == 1
     look.advance(1)
@@ -188,7 +188,7 @@ def test_none_stops_the_partition_until_the_user_seeks() -> None:
     look = begun(NONE, 0, 1)
     look.committed({A: None, B: StoredOffset(4)})
     trouble, found = look.results
-    assert isinstance(trouble, PositionTrouble)
+    assert isinstance(trouble, PositionError)
     assert trouble.lasting
     assert type(trouble.error) is NoOffsetForPartition
     assert str(trouble.error) == (
@@ -280,15 +280,15 @@ def test_after_an_error_that_was_told_the_pauses_begin_anew() -> None:
     assert len(look.all(LookUpCommitted)) == 11
 
 
-def troubles(look: Looking) -> list[PositionTrouble]:
-    return [each for each in look.results if isinstance(each, PositionTrouble)]
+def troubles(look: Looking) -> list[PositionError]:
+    return [each for each in look.results if isinstance(each, PositionError)]
 
 
 def test_a_login_that_was_refused_is_told() -> None:
     look = begun(ALONE)
     error = BrokerError(ErrorCode.SASL_AUTHENTICATION_FAILED, "SASL_AUTHENTICATION_FAILED")
     look.lose(OffsetsNotListed(1, "login", error))
-    assert look.results == [PositionTrouble(A, 1, error, lasting=False)]
+    assert look.results == [PositionError(A, 1, error, lasting=False)]
 
 
 # -- tenures -------------------------------------------------------------------------------------

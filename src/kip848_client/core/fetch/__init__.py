@@ -27,6 +27,7 @@ from kip848_client.core.fetch._events import (
     CloseRequested,
     CommittedFailed,
     CommittedFound,
+    ErrorDelivered,
     FetchAnswered,
     FetchLost,
     OffsetsAsked,
@@ -41,7 +42,6 @@ from kip848_client.core.fetch._events import (
     Started,
     TimerFired,
     TopicsLimited,
-    TroubleTold,
     Undecodable,
 )
 from kip848_client.core.fetch._model import (
@@ -88,6 +88,7 @@ __all__ = [
     "CommittedFound",
     "Cursor",
     "EpochEnd",
+    "ErrorDelivered",
     "Event",
     "FetchAnswer",
     "FetchAnswered",
@@ -123,7 +124,6 @@ __all__ = [
     "StoredOffset",
     "TimerFired",
     "TopicsLimited",
-    "TroubleTold",
     "Undecodable",
     "UseEndpoints",
     "Wanted",

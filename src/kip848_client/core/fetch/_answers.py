@@ -35,10 +35,10 @@ from kip848_client.core.fetch._model import (
     Wanted,
 )
 from kip848_client.core.fetch._partition import Partition, Phase
+from kip848_client.core.fetch._partition_errors import PartitionErrors
 from kip848_client.core.fetch._planner import Node, OpenFetch, Planner
 from kip848_client.core.fetch._queries import Queries
 from kip848_client.core.fetch._tenures import Tenures
-from kip848_client.core.fetch._troubles import Troubles
 from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicIdPartition
 from kip848_client.error_codes import error_name
@@ -84,7 +84,7 @@ class Answers:
         buffer: Buffer,
         metadata: MetadataQuestions,
         planner: Planner,
-        troubles: Troubles,
+        partition_errors: PartitionErrors,
         tenures: Tenures,
         queries: Queries,
         out: Commands,
@@ -98,7 +98,7 @@ class Answers:
         self._buffer = buffer
         self._metadata = metadata
         self._planner = planner
-        self._troubles = troubles
+        self._partition_errors = partition_errors
         self._tenures = tenures
         self._queries = queries
         self._out = out
@@ -227,7 +227,7 @@ class Answers:
             self._stop(partition, error)
 
     def _stop(self, partition: Partition, error: Kip848Error) -> None:
-        self._troubles.stop(partition, error, Phase.READY)
+        self._partition_errors.stop(partition, error, Phase.READY)
         self._planner.remove(partition)
 
     # -- one partition -----------------------------------------------------------------------
@@ -250,15 +250,15 @@ class Answers:
         _note_ends(partition, told)
         if told.preferred_replica not in (NO_NODE, node.node):
             if not self._planner.replicas.named(now_ms, partition, told.preferred_replica):
-                self._troubles.rest_quietly(now_ms, partition)
-            self._troubles.alarm(partition, partition.lease_until_ms)
+                self._partition_errors.rest_quietly(now_ms, partition)
+            self._partition_errors.alarm(partition, partition.lease_until_ms)
             self._planner.refresh(now_ms, partition)
             return True
         if told.records and self._on_records(now_ms, node, partition, told):
             return True
         if self._settings.read_committed and 0 <= told.last_stable_offset < partition.fetch_offset:
             # Brokers answer at once, and with nothing, beyond the last stable offset
-            self._troubles.rest_quietly(now_ms, partition)
+            self._partition_errors.rest_quietly(now_ms, partition)
             self._planner.refresh(now_ms, partition)
             return True
         self._heal(partition)
@@ -311,7 +311,7 @@ class Answers:
             self._stop(partition, error)
         else:
             partition.refetched_at = offset
-            self._troubles.rest(now_ms, partition, str(error))
+            self._partition_errors.rest(now_ms, partition, str(error))
             self._planner.refresh(now_ms, partition)
 
     def _heal(self, partition: Partition) -> None:
@@ -334,7 +334,7 @@ class Answers:
         if rule.hint and told.leader is not None and self._moved(partition, told.leader):
             partition.failures += 1
             if partition.failures > MOVES_MAX:
-                self._troubles.rest(now_ms, partition, why)
+                self._partition_errors.rest(now_ms, partition, why)
             self._planner.refresh(now_ms, partition)
         elif self._is_replica(now_ms, node, partition):
             # the leader knows better, and is asked at once
@@ -346,7 +346,7 @@ class Answers:
                 errors[code, topic] = fetch_error(code, partition.tp, partition.fetch_offset)
             self._stop(partition, errors[code, topic])
         else:
-            self._troubles.rest(now_ms, partition, why)
+            self._partition_errors.rest(now_ms, partition, why)
             self._planner.refresh(now_ms, partition)
         since_ms = partition.troubled_since_ms
         lasts_ms = 0 if since_ms is None else now_ms - since_ms
@@ -392,7 +392,7 @@ class Answers:
             self._on_truncated(partition, tenure, end)
         if partition.phase is Phase.READY:
             if (partition.fetch_offset, partition.fetch_epoch) == asked:
-                self._troubles.rest(now_ms, partition, "its log differs from what was read")
+                self._partition_errors.rest(now_ms, partition, "its log differs from what was read")
             self._planner.refresh(now_ms, partition)
 
     def _on_truncated(self, partition: Partition, tenure: int, end: EpochEnd) -> None:

@@ -15,8 +15,8 @@ reads that way tells it with ``BufferRead``, and there is room for more.
 
 The parts: ``Assigned`` knows the partitions, ``Planner`` who is asked for what, ``Answers`` what
 comes of it, ``Buffer`` what is to be handed out, ``Positions`` where to begin, ``Tenures`` how a
-position begins and ends, ``Topics`` what metadata tells, ``Troubles`` who rests and what the user
-must know.
+position begins and ends, ``Topics`` what metadata tells, ``PartitionErrors`` who rests and what the
+user must know.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ from kip848_client.core.fetch._partition import (
     Partition,
     Phase,
 )
+from kip848_client.core.fetch._partition_errors import PartitionErrors
 from kip848_client.core.fetch._planner import Planner
 from kip848_client.core.fetch._positions import Positions
 from kip848_client.core.fetch._queries import Queries
 from kip848_client.core.fetch._snapshot import FetchSnapshot, take_snapshot
 from kip848_client.core.fetch._tenures import Tenures
 from kip848_client.core.fetch._topics import Topics
-from kip848_client.core.fetch._troubles import Troubles
 from kip848_client.core.outside import from_outside
 from kip848_client.core.partition_names import listed
 from kip848_client.core.types import TopicId, TopicPartition, Wait
@@ -103,12 +103,17 @@ class FetchCore:
         self._buffer = Buffer()
         self._metadata = MetadataQuestions(_metadata_settings(settings), jitter)
         out, metadata = self._out, self._metadata
-        self._troubles = Troubles(settings, jitter, self._assigned, out)
+        self._partition_errors = PartitionErrors(settings, jitter, self._assigned, out)
         self._planner = Planner(settings, self._leaders, self._buffer, metadata)
         self._queries = Queries(settings, jitter, self._leaders, metadata, out)
         self._positions = Positions(settings, jitter, self._queries, out)
         self._tenures = Tenures(
-            self._assigned, self._buffer, self._planner, self._positions, self._troubles, out
+            self._assigned,
+            self._buffer,
+            self._planner,
+            self._positions,
+            self._partition_errors,
+            out,
         )
         self._answers = Answers(
             settings,
@@ -118,7 +123,7 @@ class FetchCore:
             self._buffer,
             metadata,
             self._planner,
-            self._troubles,
+            self._partition_errors,
             self._tenures,
             self._queries,
             out,
@@ -128,7 +133,7 @@ class FetchCore:
             self._leaders,
             metadata,
             self._planner,
-            self._troubles,
+            self._partition_errors,
             self._tenures,
             out,
         )
@@ -164,7 +169,7 @@ class FetchCore:
         if self._chunks.left:
             return self._now
         due = (
-            self._troubles.due_ms(),
+            self._partition_errors.due_ms(),
             self._metadata.due_ms(),
             self._planner.due_ms(self._now),
             self._positions.deadline_ms,
@@ -250,14 +255,14 @@ class FetchCore:
         """Let the other partitions have their turn."""
         self._buffer.turn(tp)
 
-    def trouble(
+    def pending_error(
         self, only: Collection[TopicPartition] = ()
     ) -> tuple[TopicPartition, Kip848Error] | None:
         """An error that is to be raised now: of a partition of which nothing is left to read.
-        Deliver ``TroubleTold`` when it was."""
+        Deliver ``ErrorDelivered`` when it was."""
         if self._chunks.left:
             return None
-        return self._troubles.next_untold(only)
+        return self._partition_errors.next_untold(only)
 
     # -- the step ----------------------------------------------------------------------------
 
@@ -340,16 +345,16 @@ class FetchCore:
                 self._tenures.begin_seek(event)
             case ev.SeekEnded():
                 self._tenures.end_seek(self._now, event)
-            case ev.TroubleTold(tp):
+            case ev.ErrorDelivered(tp):
                 for partition in self._assigned.here((tp,)):
-                    self._troubles.told(self._now, partition)
+                    self._partition_errors.delivered(self._now, partition)
             case ev.Undecodable():
                 self._on_undecodable(event)
             case _:
                 raise AssertionError(f"no such event: {event!r}")
 
     def _settle(self) -> None:
-        for partition in self._troubles.due(self._now):
+        for partition in self._partition_errors.due(self._now):
             self._tenures.go_on(self._now, partition)
         passes = 0
         while self._positions.deadline_ms == 0 or self._queries.deadline_ms == 0 or not passes:
@@ -365,8 +370,8 @@ class FetchCore:
                 return
         if self._is_partial:
             self._is_partial = False
-            self._troubles.remind()
-        self._troubles.complain()
+            self._partition_errors.report_again()
+        self._partition_errors.report()
         self._forget_queried()
         if self._judge_metadata:
             self._judge_metadata = False

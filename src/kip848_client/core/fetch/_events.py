@@ -21,6 +21,7 @@ __all__ = [
     "CloseRequested",
     "CommittedFailed",
     "CommittedFound",
+    "ErrorDelivered",
     "Event",
     "FetchAnswered",
     "FetchLost",
@@ -36,7 +37,6 @@ __all__ = [
     "Started",
     "TimerFired",
     "TopicsLimited",
-    "TroubleTold",
     "Undecodable",
 ]
 
@@ -156,7 +156,7 @@ class BufferRead(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class TroubleTold(Event):
+class ErrorDelivered(Event):
     """The application was told of the error that stopped this partition. Where asking again may
     help, it is tried once more, paced."""
 

@@ -41,9 +41,9 @@ from kip848_client.errors import Kip848Error, NoOffsetForPartition, OffsetOutOfR
 
 __all__ = [
     "RETRY_MS",
+    "PositionError",
     "PositionFound",
     "PositionStands",
-    "PositionTrouble",
     "Positions",
     "Result",
 ]
@@ -76,7 +76,7 @@ class PositionStands:
 
 
 @dataclass(frozen=True, slots=True)
-class PositionTrouble:
+class PositionError:
     """The user must know. ``lasting``: raised again and again until he seeks; the search is over.
     Otherwise told once, while the search goes on; one error may concern many partitions, and is the
     same object in all of them."""
@@ -87,7 +87,7 @@ class PositionTrouble:
     lasting: bool
 
 
-Result = PositionFound | PositionStands | PositionTrouble
+Result = PositionFound | PositionStands | PositionError
 
 
 class _Phase(Enum):
@@ -363,7 +363,7 @@ class Positions:
         search.last = str(error)
         search.failures = 0
         search.notice_ms = now_ms + NOTICE_AGAIN_MS
-        self._results.append(PositionTrouble(search.tp, search.tenure, error, lasting=False))
+        self._results.append(PositionError(search.tp, search.tenure, error, lasting=False))
         self._wait(search, now_ms + RETRY_MS)
 
     def _found(self, search: _Search, stored: StoredOffset, *, committed: bool = False) -> None:
@@ -404,7 +404,7 @@ class Positions:
         if settings.reset_policy == "none":
             self._end(search.tp)
             error = _no_offset(search) if search.offset < 0 else _out_of_range(search)
-            self._results.append(PositionTrouble(search.tp, search.tenure, error, lasting=True))
+            self._results.append(PositionError(search.tp, search.tenure, error, lasting=True))
             return
         if settings.reset_policy == "earliest":
             search.time = EARLIEST

@@ -15,9 +15,9 @@ from kip848_client.core.fetch._commands import Commands, Positioned
 from kip848_client.core.fetch._events import SeekBegun, SeekEnded
 from kip848_client.core.fetch._model import StoredOffset
 from kip848_client.core.fetch._partition import NOT_STARTED, RESTING, Partition, Phase
+from kip848_client.core.fetch._partition_errors import PartitionErrors
 from kip848_client.core.fetch._planner import Planner
 from kip848_client.core.fetch._positions import PositionFound, Positions, PositionStands, Result
-from kip848_client.core.fetch._troubles import Troubles
 from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.errors import Kip848Error
 
@@ -34,7 +34,7 @@ class Tenures:
         buffer: Buffer,
         planner: Planner,
         positions: Positions,
-        troubles: Troubles,
+        partition_errors: PartitionErrors,
         out: Commands,
     ) -> None:
         self.stale = 0
@@ -43,7 +43,7 @@ class Tenures:
         self._buffer = buffer
         self._planner = planner
         self._positions = positions
-        self._troubles = troubles
+        self._partition_errors = partition_errors
         self._out = out
         self._seeks: dict[int, tuple[TopicPartition, ...]] = {}
         """Seeks whose offsets are being looked up, by ticket."""
@@ -56,7 +56,7 @@ class Tenures:
     def drop(self, partition: Partition) -> None:
         """Whatever is buffered, looked for or wrong belongs to a position that it has no more."""
         self._positions.forget(partition.tp)
-        self._troubles.forget(partition)
+        self._partition_errors.forget(partition)
         self._buffer.clear(partition)
 
     def look(self, now_ms: int, partition: Partition, *, by_policy: bool = False) -> None:
@@ -140,9 +140,9 @@ class Tenures:
             partition.failures += 1  # until the leader serves it
             self._planner.refresh(now_ms, partition)
         elif result.lasting:
-            self._troubles.stop(partition, result.error, partition.phase)
+            self._partition_errors.stop(partition, result.error, partition.phase)
         else:
-            self._troubles.tell(partition, result.error)
+            self._partition_errors.tell(partition, result.error)
 
     def _on_found(self, now_ms: int, partition: Partition, found: PositionFound) -> None:
         was_reset, resets = partition.phase is Phase.CHECKING, partition.failures
@@ -152,7 +152,7 @@ class Tenures:
             # a broker that calls the new position out of range, too, must not be asked in a loop
             partition.failures = resets
             if resets:
-                self._troubles.rest_quietly(now_ms, partition)
+                self._partition_errors.rest_quietly(now_ms, partition)
                 self._planner.refresh(now_ms, partition)
             else:
                 partition.failures = 1
@@ -173,7 +173,7 @@ class Tenures:
     def stop_for_good(self, now_ms: int, partition: Partition, error: Kip848Error) -> None:
         """Nothing will come of it any more."""
         self._positions.forget(partition.tp)
-        self._troubles.stop(partition, error, None)
+        self._partition_errors.stop(partition, error, None)
         self._planner.refresh(now_ms, partition)
 
     def go_on(self, now_ms: int, partition: Partition) -> None:

@@ -17,9 +17,9 @@ from kip848_client.core.fetch._assigned import Assigned
 from kip848_client.core.fetch._commands import Commands, Notice
 from kip848_client.core.fetch._error_rules import QUIET_MS
 from kip848_client.core.fetch._partition import Partition, Phase
+from kip848_client.core.fetch._partition_errors import PartitionErrors
 from kip848_client.core.fetch._planner import Planner
 from kip848_client.core.fetch._tenures import Tenures
-from kip848_client.core.fetch._troubles import Troubles
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, format_topic_id
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import TopicGone, broker_error
@@ -41,7 +41,7 @@ class Topics:
         leaders: Leaders,
         metadata: MetadataQuestions,
         planner: Planner,
-        troubles: Troubles,
+        partition_errors: PartitionErrors,
         tenures: Tenures,
         out: Commands,
     ) -> None:
@@ -49,7 +49,7 @@ class Topics:
         self._leaders = leaders
         self._metadata = metadata
         self._planner = planner
-        self._troubles = troubles
+        self._partition_errors = partition_errors
         self._tenures = tenures
         self._out = out
         self._missing: dict[str, int] = {}
@@ -106,7 +106,7 @@ class Topics:
             elif partition.topic_id != topic_id:
                 self._tenures.begin_anew(now_ms, partition, topic_id)
             if before.get(partition.tp[1]) != self._leaders.at(partition.key):
-                self._troubles.wake(partition)
+                self._partition_errors.wake(partition)
             self._planner.refresh(now_ms, partition)
         if any(each.by_hand for each in partitions):
             self._metadata.watch(topic, topic_id)
@@ -179,6 +179,6 @@ class Topics:
             error = broker_error(code, error_name(code), f"topic {topic}", api="Metadata")
             for partition in partitions:
                 if partition.phase is Phase.READY:
-                    self._troubles.stop(partition, error, Phase.READY)
+                    self._partition_errors.stop(partition, error, Phase.READY)
         for partition in partitions:
             self._planner.refresh(now_ms, partition)

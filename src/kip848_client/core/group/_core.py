@@ -20,7 +20,7 @@ from typing import Final
 
 from kip848_client.core.assignor_rounds import ComputingSettings
 from kip848_client.core.group._commands import FlushDone, Output, PollWanted
-from kip848_client.core.group._commit_troubles import CommitTroubles
+from kip848_client.core.group._commit_failures import CommitFailures
 from kip848_client.core.group._committed import CommittedLookups
 from kip848_client.core.group._computing import Computing
 from kip848_client.core.group._events import (
@@ -131,7 +131,7 @@ class GroupCore:
         """By commit attempt, what was left out of the request, with the reason."""
         self._meant: dict[int, Mapping[TopicPartition, TopicId | None]] = {}
         """By ticket of a wish to commit, of which topics its offsets were when it was said."""
-        self._troubles = CommitTroubles(self._out_append)
+        self._commit_failures = CommitFailures(self._out_append)
         numbers = Numbers()
         self._calls = ListenerCalls(numbers, self._out_append, self._later)
         """The listener's calls, and what the user sees as assigned."""
@@ -430,7 +430,7 @@ class GroupCore:
         if done.ticket is not None:
             self._meant.pop(done.ticket, None)
         if done.ticket is None:
-            self._troubles.ended(self._now, done)
+            self._commit_failures.ended(self._now, done)
         elif done.ticket < 0:
             self._flushes.committed(self._now, done)
         else:

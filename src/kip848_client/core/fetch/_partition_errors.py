@@ -29,14 +29,14 @@ from kip848_client.core.partition_names import listed
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
 
-__all__ = ["Troubles"]
+__all__ = ["PartitionErrors"]
 
 WAKE_EVERY_MS: Final = 100
 AGAIN_MS: Final = 1_000
 """Between attempts after an error that was told."""
 
 
-class Troubles:
+class PartitionErrors:
     """Who rests, and who has something to tell."""
 
     def __init__(
@@ -69,7 +69,7 @@ class Troubles:
             partition.noticed = True
             self._late.setdefault(why, []).append(partition.tp)
 
-    def complain(self) -> None:
+    def report(self) -> None:
         """Log what has lasted too long, one line for those with the same reason."""
         for why, late in self._late.items():
             lasts_s = QUIET_MS // 1000
@@ -138,7 +138,7 @@ class Troubles:
         if not partition.slices:
             self._out.append(Readable())
 
-    def remind(self) -> None:
+    def report_again(self) -> None:
         """There may be something to tell that could not be told until now."""
         if self._untold:
             self._out.append(Readable())
@@ -159,7 +159,7 @@ class Troubles:
                 return tp, partition.error
         return None
 
-    def told(self, now_ms: int, partition: Partition) -> list[Partition]:
+    def delivered(self, now_ms: int, partition: Partition) -> list[Partition]:
         """The user was told. One error can be that of many partitions; returns them all."""
         error = partition.error
         same = [each for each in self._untold.values() if each.error is error]

@@ -19,13 +19,13 @@ from kip848_client.core.offsets import CommitDone
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, Kip848Error
 
-__all__ = ["AGAIN_MS", "CommitTroubles"]
+__all__ = ["AGAIN_MS", "CommitFailures"]
 
 AGAIN_MS: Final = 60_000
 """Between two that are told and failed alike."""
 
 
-class CommitTroubles:
+class CommitFailures:
     """Of the commits by interval of one consumer."""
 
     def __init__(self, emit: Callable[[GroupCommand], None]) -> None:
