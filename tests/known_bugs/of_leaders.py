@@ -10,9 +10,9 @@ from kip848_client.core.fetch._answers import Answers
 from kip848_client.core.fetch._core import FetchCore
 from kip848_client.core.fetch._model import EpochEnd
 from kip848_client.core.fetch._planner import Planner
+from kip848_client.core.fetch._position_changes import PositionChanges
 from kip848_client.core.fetch._queries import Queries
 from kip848_client.core.fetch._replicas import Replicas
-from kip848_client.core.fetch._tenures import Tenures
 from kip848_client.core.group_wire import offsets as _offsets_wire
 from kip848_client.error_codes import ErrorCode
 from tests.known_bugs.rows import KnownBug, Proof
@@ -29,7 +29,7 @@ from tests.unit.mock_coordinator import test_fetch
 __all__ = ["LEADERS", "REPLICAS", "TRUNCATION"]
 
 _NO_TENURES: Final = (
-    Plant(Answers, "_take", "partition.tenure != node.tenures.get(key)", "False"),
+    Plant(Answers, "_take", "partition.generation != node.generations.get(key)", "False"),
     Plant(Answers, "_take", "partition.fetch_offset != taking.asked[key].offset", "False"),
 )
 
@@ -102,7 +102,7 @@ TRUNCATION: Final = (
         (
             Proof(
                 test_core_truncation.test_an_end_that_says_nothing_is_looked_into,
-                (Plant(Tenures, "_on_result", "partition.phase = Phase.READY", "pass"),),
+                (Plant(PositionChanges, "_on_result", "partition.phase = Phase.READY", "pass"),),
                 (EpochEnd(-1, -1),),
             ),
         ),
@@ -115,7 +115,14 @@ TRUNCATION: Final = (
         (
             Proof(
                 test_core_truncation.test_a_committed_offset_is_checked_by_the_first_fetch,
-                (Plant(Tenures, "_stand", "at.offset, at.leader_epoch)\n", "at.offset, -1)\n"),),
+                (
+                    Plant(
+                        PositionChanges,
+                        "_stand",
+                        "at.offset, at.leader_epoch)\n",
+                        "at.offset, -1)\n",
+                    ),
+                ),
             ),
         ),
     ),
@@ -127,8 +134,13 @@ TRUNCATION: Final = (
             Proof(
                 test_core_truncation.test_a_seek_in_the_middle_of_a_check_wins,
                 (
-                    Plant(Tenures, "drop", "self._positions.forget(partition.tp)", "pass"),
-                    Plant(Tenures, "_on_result", "partition.tenure != result.tenure", "False"),
+                    Plant(PositionChanges, "drop", "self._positions.forget(partition.tp)", "pass"),
+                    Plant(
+                        PositionChanges,
+                        "_on_result",
+                        "partition.generation != result.generation",
+                        "False",
+                    ),
                 ),
             ),
         ),
@@ -136,7 +148,7 @@ TRUNCATION: Final = (
     KnownBug(
         "librdkafka #4261",
         "An answer from before a truncation is used after it, and records are duplicated",
-        "drops answers of another tenure of the partition",
+        "drops answers of another generation of the partition",
         (
             Proof(
                 test_core_range.test_an_answer_from_before_a_truncation_is_not_used,

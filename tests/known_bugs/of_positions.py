@@ -9,8 +9,8 @@ from kip848_client.core.fetch._buffer import Buffer
 from kip848_client.core.fetch._core import FetchCore
 from kip848_client.core.fetch._partition import Partition
 from kip848_client.core.fetch._partition_errors import PartitionErrors
+from kip848_client.core.fetch._position_changes import PositionChanges
 from kip848_client.core.fetch._queries import Queries
-from kip848_client.core.fetch._tenures import Tenures
 from kip848_client.records import Decoding, SliceReader
 from kip848_client.records._list_batch import ListBatch
 from tests.known_bugs.rows import KnownBug, Proof
@@ -25,8 +25,8 @@ _LOOKS_AGAIN: Final = Plant(
     "_on_application",
     "self._mark(partition, PAUSED, on=False)",
     "self._mark(partition, PAUSED, on=False)\n"
-    "                    self._tenures.drop(partition)\n"
-    "                    self._tenures.look(self._now, partition, by_policy=True)",
+    "                    self._position_changes.drop(partition)\n"
+    "                    self._position_changes.look(self._now, partition, by_policy=True)",
 )
 """A resumed partition looks its position up again."""
 
@@ -51,7 +51,8 @@ PAUSES: Final = (
                         "self._mark(partition, PAUSED, on=True)",
                         "self._mark(partition, PAUSED, on=True)\n"
                         "                    here = StoredOffset(partition.consumed or 0)\n"
-                        "                    self._tenures.seek(self._now, partition, here)",
+                        "                    changes = self._position_changes\n"
+                        "                    changes.seek(self._now, partition, here)",
                     ),
                 ),
             ),
@@ -136,7 +137,12 @@ POSITIONS: Final = (
             Proof(
                 test_core_application.test_what_is_gone_is_gone,
                 (
-                    Plant(Answers, "_take", "partition.tenure != node.tenures.get(key)", "False"),
+                    Plant(
+                        Answers,
+                        "_take",
+                        "partition.generation != node.generations.get(key)",
+                        "False",
+                    ),
                     Plant(
                         Answers,
                         "_take",
@@ -202,7 +208,7 @@ POSITIONS: Final = (
         (
             Proof(
                 test_core_range.test_records_come_before_the_reset_that_follows_them,
-                (Plant(Tenures, "look_into_check", "if not partition.slices and", "if"),),
+                (Plant(PositionChanges, "look_into_check", "if not partition.slices and", "if"),),
             ),
             Proof(
                 test_core_errors.test_records_come_before_the_error,

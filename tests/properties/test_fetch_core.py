@@ -209,7 +209,7 @@ class Life:
         for piece in core.slices():
             assert piece.tp in self.readable() | (self.assigned - self.started)
             assert piece.cursor.readable
-            assert piece.cursor.tenure == core.tenure(piece.tp)
+            assert piece.cursor.generation == core.generation(piece.tp)
 
     # -- the application ---------------------------------------------------------------------
 
@@ -301,8 +301,8 @@ class Life:
             error = RecordUnreadable(
                 "garbage", topic=tp.topic, partition=tp.partition, offset=offset
             )
-            tenure = piece.cursor.tenure - (self.rng.random() < 0.3)
-            self.post(Undecodable(tp, tenure, piece.first_offset, error))
+            generation = piece.cursor.generation - (self.rng.random() < 0.3)
+            self.post(Undecodable(tp, generation, piece.first_offset, error))
 
     # -- the cluster -------------------------------------------------------------------------
 

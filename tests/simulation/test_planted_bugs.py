@@ -236,8 +236,8 @@ def test_a_fetch_core_that_hands_out_what_is_being_revoked(monkeypatch: pytest.M
 def test_a_fetch_core_that_begins_behind_what_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     stand_at = Partition.stand_at
 
-    def later(partition: Partition, tenure: int, offset: int, epoch: int) -> None:
-        stand_at(partition, tenure, offset + (offset > 0), epoch)
+    def later(partition: Partition, generation: int, offset: int, epoch: int) -> None:
+        stand_at(partition, generation, offset + (offset > 0), epoch)
 
     monkeypatch.setattr(Partition, "stand_at", later)
     assert "Violation: Deliveries" in found()

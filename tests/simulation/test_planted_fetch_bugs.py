@@ -18,8 +18,8 @@ from kip848_client.core.fetch._buffer import Buffer
 from kip848_client.core.fetch._core import FetchCore
 from kip848_client.core.fetch._partition import Partition
 from kip848_client.core.fetch._planner import Planner
+from kip848_client.core.fetch._position_changes import PositionChanges
 from kip848_client.core.fetch._sessions import FetchSession
-from kip848_client.core.fetch._tenures import Tenures
 from kip848_client.core.fetch._topics import Topics
 from mock_coordinator.sim.fetching import delivery_checks, request_checks, state_checks
 from mock_coordinator.sim.fetching.delivery_checks import Closed, Delivered, Moved
@@ -57,7 +57,7 @@ BUGS: Final = (
         "an answer to what was asked before a seek is taken",
         Answers,
         "_take",
-        "partition.tenure != node.tenures.get(key)\n"
+        "partition.generation != node.generations.get(key)\n"
         "partition.fetch_offset != taking.asked[key].offset",
         "False\nFalse",
         "Violation: Inert",
@@ -220,7 +220,7 @@ BUGS: Final = (
     ),
     _bug(
         "an older seek wins",
-        Tenures,
+        PositionChanges,
         "end_seek",
         "if partition.seek != event.ticket:",
         "if False:",
@@ -256,7 +256,7 @@ BUGS: Final = (
     ),
     _bug(
         "a check of the position never ends",
-        Tenures,
+        PositionChanges,
         "_on_result",
         "partition.phase = Phase.READY",
         "pass",
@@ -281,10 +281,10 @@ BUGS: Final = (
         "Violation: Inert",
     ),
     _bug(
-        "an answer is judged by its offset, not by the tenure of its partition",
+        "an answer is judged by its offset, not by the generation of its partition",
         Answers,
         "_take",
-        "partition.tenure != node.tenures.get(key)",
+        "partition.generation != node.generations.get(key)",
         "False",
         "Violation: Inert",
         {"act_every_ms": "30", "administer_every_ms": "0", "max_wait_ms": "2000"},

@@ -278,8 +278,8 @@ class DeliveryChecks:
         self._learn_id(core, tp)
         if taken.cursor.topic_id != self._assigned[tp]:
             raise Violation(Closed, f"{_shown(tp)} is handed out of another topic")
-        if taken.cursor.tenure != core.tenure(tp):
-            raise Violation(Closed, f"{_shown(tp)} is handed out of an old tenure")
+        if taken.cursor.generation != core.generation(tp):
+            raise Violation(Closed, f"{_shown(tp)} is handed out of an old generation")
         place = self._places.get(tp)
         if place is None or place.reader is None:
             raise Violation(Delivered, f"{_shown(tp)} is handed out without a position")

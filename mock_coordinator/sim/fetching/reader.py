@@ -109,4 +109,4 @@ class RecordReader:
         error = RecordUnreadable(
             "the checksum is wrong", topic=tp.topic, partition=tp.partition, offset=offset
         )
-        self._feed(Undecodable(tp, taken.cursor.tenure, offset, error))
+        self._feed(Undecodable(tp, taken.cursor.generation, offset, error))

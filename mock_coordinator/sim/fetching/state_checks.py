@@ -5,7 +5,7 @@
 - ``Budget``: what is buffered and asked for fits the budget, except for one batch per broker.
 - ``InStep``: what the core believes it has sent to a broker is what that broker's session has.
 - ``Inert``: an answer to what is not asked any more changes nothing, asks for nothing, and is
-  counted. That holds for its part of each partition that has begun another tenure since.
+  counted. That holds for its part of each partition that has begun another generation since.
 - ``Awaited``: who has no position, or one in doubt, waits for an answer or a time, or for the user
   to read what is buffered.
 """
@@ -89,12 +89,12 @@ class StateChecks:
         self.compared = 0
         """How many sessions were compared with the broker's."""
         self.stale = 0
-        """How many parts of answers were for a former tenure."""
+        """How many parts of answers were for a former generation."""
         self._is_closed = False
         self._before: FetchSnapshot | None = None
         """After the last step; ``None`` when an answer was not taken in whole by it."""
         self._asked: dict[int, _Tenures] = {}
-        """The tenures of all partitions when a fetch was sent, by its number."""
+        """The generations of all partitions when a fetch was sent, by its number."""
 
     def look(self, event: Event, commands: Sequence[Command]) -> None:
         """A step is over. Raises ``Violation``."""
@@ -110,10 +110,10 @@ class StateChecks:
             self._asked.pop(event.fetch, None)
         if isinstance(event, FetchAnswered | BufferRead | TimerFired):
             self._look_at_waiting(snapshot)
-        tenures = {tp: each.tenure for tp, each in snapshot.partitions.items()}
+        generations = {tp: each.generation for tp, each in snapshot.partitions.items()}
         for command in commands:
             if isinstance(command, SendFetch):
-                self._asked[command.fetch] = tenures
+                self._asked[command.fetch] = generations
         self._before = None if self._core.is_taking_in else snapshot
 
     def _look_at_stale(
@@ -127,10 +127,12 @@ class StateChecks:
             now = snapshot.partitions.get(tp)
             if (was.topic_id, tp.partition) not in told or now is None:
                 continue
-            if was.tenure != asked.get(tp):
+            if was.generation != asked.get(tp):
                 self.stale += 1
                 if _state(now) != _state(was):
-                    raise Violation(Inert, f"{_shown(tp)} is moved by an answer of a past tenure")
+                    raise Violation(
+                        Inert, f"{_shown(tp)} is moved by an answer of a past generation"
+                    )
 
     def _look_at_waiting(self, snapshot: FetchSnapshot) -> None:
         if self._core.is_taking_in:
@@ -222,9 +224,9 @@ class StateChecks:
 
 
 def _state(partition: PartitionSnapshot) -> tuple[object, ...]:
-    """What no answer of a former tenure may change."""
+    """What no answer of a former generation may change."""
     checks = partition.phase is Phase.CHECKING
-    return (partition.tenure, partition.fetch_offset, partition.failures, checks)
+    return (partition.generation, partition.fetch_offset, partition.failures, checks)
 
 
 def _shown(tp: TopicPartition) -> str:

@@ -265,7 +265,7 @@ class OffsetQueries(Generic[K, V]):
     def _assigned(self, partition: tuple[str, int]) -> TopicPartition:
         tp = checked_partition(partition)
         engine = self._engine
-        ours = tp in self.assignment() if engine is None else engine.core.tenure(tp)
+        ours = tp in self.assignment() if engine is None else engine.core.generation(tp)
         if not ours:
             raise not_assigned(tp.topic, tp.partition)
         return tp

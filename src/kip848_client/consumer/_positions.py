@@ -110,7 +110,7 @@ class Positions:
             if self._closed:
                 raise ConsumerClosed("the consumer is closed")
             self._errors.check_fatal()
-            if not core.tenure(tp):
+            if not core.generation(tp):
                 raise not_assigned(tp[0], tp[1])
             position = core.position(tp)
             if position is not None:

@@ -308,7 +308,7 @@ class RecordPath(Generic[K, V]):
 
     def _open(self, slice_: Slice, before: CommittableOffset) -> None:
         """Records of the slice were handed out; unless a deserializer has moved the position."""
-        if slice_.cursor.tenure == self._core.tenure(slice_.tp):
+        if slice_.cursor.generation == self._core.generation(slice_.tp):
             self._held.add(slice_.tp, before)
 
     def _finish(self, slice_: Slice) -> None:
@@ -333,7 +333,7 @@ class RecordPath(Generic[K, V]):
     def require_assigned(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Raise ``NotAssigned`` unless all of them are assigned."""
         for topic, partition in partitions:
-            if not self._core.tenure(TopicPartition(topic, partition)):
+            if not self._core.generation(TopicPartition(topic, partition)):
                 raise not_assigned(topic, partition)
 
     # -- waiting for records -----------------------------------------------------------------
@@ -367,7 +367,7 @@ class RecordPath(Generic[K, V]):
     def changed(self) -> None:
         self.stop_fast_way()
         for tp, reading in list(self._readings.items()):
-            if reading.cursor.tenure != self._core.tenure(tp):
+            if reading.cursor.generation != self._core.generation(tp):
                 del self._readings[tp]
 
     # -- what the application is busy with ---------------------------------------------------
@@ -420,4 +420,4 @@ class RecordPath(Generic[K, V]):
         self._readings.pop(slice_.tp, None)
         cursor = slice_.cursor
         is_final = isinstance(error, BatchUnreadable)
-        self._post(Undecodable(slice_.tp, cursor.tenure, cursor.consumed, error, is_final))
+        self._post(Undecodable(slice_.tp, cursor.generation, cursor.consumed, error, is_final))

@@ -36,7 +36,7 @@ class FakeCommits:
             raise self.closed
         stored = {tp: each for tp, each in offsets.items() if tp not in self.refuse}
         for tp, each in stored.items():
-            self._tracker.committed(tp, each.offset, self._tracker.tenure(tp))
+            self._tracker.committed(tp, each.offset, self._tracker.generation(tp))
         return CommitDone(1, stored, {tp: self.refuse[tp] for tp in offsets if tp in self.refuse})
 
 

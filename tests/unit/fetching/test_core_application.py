@@ -130,10 +130,10 @@ def test_a_seek_drops_what_is_buffered_and_under_way() -> None:
     h = buffered()
     piece = h.core.next_slice()
     assert piece is not None
-    tenure = h.core.tenure(tp(0))
+    generation = h.core.generation(tp(0))
     commands = h.post(Sought(tp(0), 50, 3))
     assert Positioned(tp(0), 50, 3, committed=False) in commands
-    assert h.core.tenure(tp(0)) != tenure
+    assert h.core.generation(tp(0)) != generation
     assert not piece.cursor.readable
     h.core.finish(piece)
     assert h.core.position(tp(0)) == 50, "a void slice moves nothing"
@@ -248,9 +248,9 @@ def test_what_is_held_is_kept_and_not_handed_out() -> None:
     assert h.read() == [(tp(1), 0, 1)]
     h.answer({0: data(1), 1: data(1)})
     assert h.read() == [(tp(1), 1, 2)]
-    tenure = h.core.tenure(tp(0))
+    generation = h.core.generation(tp(0))
     h.post(AllButHeld(BOTH, BOTH))
-    assert h.core.tenure(tp(0)) == tenure
+    assert h.core.generation(tp(0)) == generation
     assert h.read() == [(tp(0), 0, 1), (tp(0), 1, 2)]
 
 
@@ -261,7 +261,7 @@ def test_what_is_gone_is_gone() -> None:
     assert piece is not None
     h.post(AssignmentChanged({tp(1): tid(1)}, frozenset()))
     assert not piece.cursor.readable
-    assert h.core.tenure(tp(0)) == 0
+    assert h.core.generation(tp(0)) == 0
     assert h.core.position(tp(0)) is None
     h.core.finish(piece)
     h.assign(0, 1)
@@ -272,9 +272,9 @@ def test_what_is_gone_is_gone() -> None:
 
 def test_what_is_fresh_begins_anew() -> None:
     h = buffered()
-    tenure = h.core.tenure(tp(0))
+    generation = h.core.generation(tp(0))
     h.post(AssignmentChanged(dict.fromkeys(BOTH, tid(1)), frozenset((tp(0),))))
-    assert h.core.tenure(tp(0)) not in (0, tenure)
+    assert h.core.generation(tp(0)) not in (0, generation)
     assert h.core.position(tp(0)) is None
     assert h.core.position(tp(1)) == 0
     assert [each.tp for each in h.core.slices()] == [tp(1)]

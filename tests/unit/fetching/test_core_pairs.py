@@ -48,7 +48,7 @@ def denied(h: Harness, offset: int) -> None:
     piece = h.core.next_slice()
     assert piece is not None
     error = RecordUnreadable("bad checksum", topic="t", partition=0, offset=offset)
-    h.post(Undecodable(tp(), piece.cursor.tenure, offset, error))
+    h.post(Undecodable(tp(), piece.cursor.generation, offset, error))
 
 
 # -- replicas ------------------------------------------------------------------------------------
@@ -176,14 +176,14 @@ def test_what_is_damaged_is_fetched_once_more_though_what_follows_is_out_of_rang
     assert h.read() == [(tp(), 0, 3)]
 
 
-def test_damage_of_a_former_tenure_drops_nothing() -> None:
+def test_damage_of_a_former_generation_drops_nothing() -> None:
     h = Harness().assign(0)
-    tenure = h.core.tenure(tp())
+    generation = h.core.generation(tp())
     h.post(Sought(tp(), 5))
     h.answer()  # what was asked before
     h.answer({0: data(5)})
     error = RecordUnreadable("bad checksum", topic="t", partition=0, offset=3)
-    h.post(Undecodable(tp(), tenure, 3, error))
+    h.post(Undecodable(tp(), generation, 3, error))
     assert h.read() == [(tp(), 5, 6)]
 
 

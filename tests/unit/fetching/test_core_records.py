@@ -194,7 +194,7 @@ def test_what_cannot_be_decoded_is_fetched_once_more() -> None:
     assert piece is not None
     piece.cursor.consumed = 3
     error = RecordUnreadable("bad checksum", topic="t", partition=0, offset=3)
-    h.post(Undecodable(tp(0), piece.cursor.tenure, 3, error))
+    h.post(Undecodable(tp(0), piece.cursor.generation, 3, error))
     assert not piece.cursor.readable
     h.answer({0: data(6)})
     h.advance(200)
@@ -203,7 +203,7 @@ def test_what_cannot_be_decoded_is_fetched_once_more() -> None:
     h.answer({0: data(3, 3)})
     piece = h.core.next_slice()
     assert piece is not None
-    h.post(Undecodable(tp(0), piece.cursor.tenure, 3, error))
+    h.post(Undecodable(tp(0), piece.cursor.generation, 3, error))
     assert h.core.pending_error() == (tp(0), error)
     h.post(ErrorDelivered(tp(0)))
     h.answer({0: data(6)})
@@ -212,13 +212,13 @@ def test_what_cannot_be_decoded_is_fetched_once_more() -> None:
     assert h.read() == [(tp(0), 3, 6)], "somebody has mended it"
 
 
-def test_what_was_said_of_a_former_tenure_changes_nothing() -> None:
+def test_what_was_said_of_a_former_generation_changes_nothing() -> None:
     h = Harness().assign(0)
     h.answer({0: data(0, 3)})
-    tenure = h.core.tenure(tp(0))
+    generation = h.core.generation(tp(0))
     h.post(Sought(tp(0), 5))
     error = RecordUnreadable("bad checksum", topic="t", partition=0, offset=3)
-    h.post(Undecodable(tp(0), tenure, 3, error))
+    h.post(Undecodable(tp(0), generation, 3, error))
     assert h.core.position(tp(0)) == 5
     assert h.core.pending_error() is None
 
@@ -233,7 +233,7 @@ def test_after_a_seek_damaged_bytes_are_fetched_once_more_again() -> None:
         piece = h.core.next_slice()
         assert piece is not None
         error = RecordUnreadable("damaged", topic="t", partition=0, offset=3)
-        h.post(Undecodable(tp(0), piece.cursor.tenure, 3, error))
+        h.post(Undecodable(tp(0), piece.cursor.generation, 3, error))
         assert h.core.pending_error() is None
 
 
@@ -249,9 +249,9 @@ def test_bytes_without_a_whole_batch_are_a_breach(size: int) -> None:
 def test_what_another_fetch_would_not_change_stops_at_once() -> None:
     h = Harness(partitions=2).assign(0, 1)
     h.answer({0: data(0, 3), 1: data(0, 3)})
-    tenure = h.core.tenure(tp(0))
+    generation = h.core.generation(tp(0))
     error = RecordUnreadable("too large", topic="t", partition=0, offset=0)
-    h.post(Undecodable(tp(0), tenure, 0, error, is_final=True))
+    h.post(Undecodable(tp(0), generation, 0, error, is_final=True))
     assert h.core.pending_error() == (tp(0), error)
     assert h.read() == [(tp(1), 0, 3)], "the other one goes on"
     h.post(Sought(tp(0), 3))

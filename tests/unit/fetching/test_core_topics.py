@@ -54,10 +54,10 @@ def test_the_group_says_when_a_topic_is_another_one(code: ErrorCode) -> None:
     assert h.all(LearnLeaders)[-1].topic_ids == {tid(1)}
     assert h.read() == [(tp(0), 3, 4)], "what was fetched is good"
     assert h.core.pending_error() is None
-    tenure = h.core.tenure(tp(0))
+    generation = h.core.generation(tp(0))
     h.committed.clear()
     h.assign(0, topic_id=tid(2))
-    assert h.core.tenure(tp(0)) != tenure
+    assert h.core.generation(tp(0)) != generation
     assert h.sessions[1].keys() == {key(0, 2)}
     assert h.core.position(tp(0)) == 0
 
@@ -127,13 +127,13 @@ def test_a_topic_that_has_no_id_yet_is_waited_for() -> None:
 
 def test_assigned_by_hand_the_new_topic_is_read_as_if_nothing_were_committed() -> None:
     h = created_again(by_hand=True)
-    tenure = h.core.tenure(tp(0))
+    generation = h.core.generation(tp(0))
     h.log[tp(0)] = (0, 1)
     h.answer(None, row(error_code=ErrorCode.UNKNOWN_TOPIC_ID))
     looked_up = len(h.all(LookUpCommitted))
     h.advance(3_000)
     assert h.core.topic_id(tp(0)) == tid(2)
-    assert h.core.tenure(tp(0)) != tenure
+    assert h.core.generation(tp(0)) != generation
     assert h.core.position(tp(0)) == 1, "auto_offset_reset is latest"
     assert h.core.next_slice() is None, "records of the old topic have no place there"
     assert len(h.all(LookUpCommitted)) == looked_up

@@ -65,11 +65,11 @@ def test_a_seek_is_not_checked_unless_it_says_an_epoch() -> None:
 
 def test_what_was_cut_and_not_handed_out_is_dropped_quietly() -> None:
     h = with_records()
-    tenure = h.core.tenure(tp(0))
+    generation = h.core.generation(tp(0))
     h.answer(None, row(diverging=EpochEnd(3, 3)))
     assert h.core.next_slice() is None
     assert asked(h) == (3, 3)
-    assert h.core.tenure(tp(0)) != tenure
+    assert h.core.generation(tp(0)) != generation
     assert not h.notices
     h.answer({0: data(3, 5, epoch=5)})
     assert h.read() == [(tp(0), 3, 8)]

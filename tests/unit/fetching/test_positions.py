@@ -31,11 +31,11 @@ ALONE = FetchSettings(reset_policy="earliest")
 NONE = FetchSettings(has_group=True, reset_policy="none")
 
 
-def begun(settings: FetchSettings, *partitions: int, tenure: int = 1) -> Looking:
+def begun(settings: FetchSettings, *partitions: int, generation: int = 1) -> Looking:
     """Positions of these are looked for; broker 1 leads all of t."""
     look = Looking({0: 1, 1: 1, 2: 1}, settings)
     for n in partitions or (0,):
-        look.positions.begin(look.now, tp(n), tenure, ID)
+        look.positions.begin(look.now, tp(n), generation, ID)
     look.settle()
     return look
 
@@ -291,7 +291,7 @@ def test_a_login_that_was_refused_is_told() -> None:
     assert look.results == [PositionError(A, 1, error, lasting=False)]
 
 
-# -- tenures -------------------------------------------------------------------------------------
+# -- generations --------------------------------------------------------------------------------
 
 
 def test_a_seek_wins_over_the_committed_offset_that_is_looked_up() -> None:
@@ -311,7 +311,7 @@ def test_a_seek_wins_over_a_reset() -> None:
     assert len(look.all(ListOffsets)) == 1
 
 
-def test_what_was_asked_for_another_tenure_changes_nothing() -> None:
+def test_what_was_asked_for_another_generation_changes_nothing() -> None:
     look = begun(GROUP)
     look.positions.begin(look.now, A, 2, ID)
     look.settle()
@@ -333,7 +333,7 @@ def test_what_was_taken_away_before_its_offset_is_known_is_no_trouble() -> None:
     assert not look.all(ListOffsets)
 
 
-def test_a_reset_of_another_tenure_changes_nothing() -> None:
+def test_a_reset_of_another_generation_changes_nothing() -> None:
     look = begun(ALONE)
     look.positions.begin(look.now, A, 2, ID)
     look.settle()
@@ -447,7 +447,7 @@ def test_none_tells_the_user_what_the_log_has() -> None:
     assert look.results == [trouble]
 
 
-def test_a_check_of_another_tenure_changes_nothing() -> None:
+def test_a_check_of_another_generation_changes_nothing() -> None:
     look = Looking({0: 1}, ALONE)
     look.positions.check(look.now, A, 1, ID, 5)
     look.settle()

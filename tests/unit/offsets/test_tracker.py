@@ -92,23 +92,23 @@ class TestSeek:
 class TestTenure:
     def test_each_assignment_has_its_own(self) -> None:
         tracker = tracking(A)
-        first = tracker.tenure(A)
+        first = tracker.generation(A)
         tracker.assign([A])
-        assert tracker.tenure(A) == first, "a partition that stays is left alone"
+        assert tracker.generation(A) == first, "a partition that stays is left alone"
         tracker.forget([A])
-        assert tracker.tenure(A) == 0
+        assert tracker.generation(A) == 0
         tracker.assign([A])
-        assert tracker.tenure(A) not in (0, first)
+        assert tracker.generation(A) not in (0, first)
 
-    def test_a_late_result_of_a_former_tenure_changes_nothing(self) -> None:
+    def test_a_late_result_of_a_former_generation_changes_nothing(self) -> None:
         tracker = tracking(A)
-        first = tracker.tenure(A)
+        first = tracker.generation(A)
         tracker.forget([A])
         tracker.committed(A, 99, first)
         tracker.assign([A])
         tracker.committed(A, 99, first)
         assert tracker.last_committed(A) is None
-        tracker.committed(A, 5, tracker.tenure(A))
+        tracker.committed(A, 5, tracker.generation(A))
         assert tracker.last_committed(A) == 5
 
     def test_views_are_sorted(self) -> None:
@@ -165,7 +165,7 @@ class TestWhatTheGroupTakes:
     def test_what_was_committed_is_not_lost(self) -> None:
         tracker = tracking(A)
         tracker.delivered(A, 15)
-        tracker.committed(A, 15, tracker.tenure(A))
+        tracker.committed(A, 15, tracker.generation(A))
         tracker.lose([A])
         assert tracker.lost() == {}
 

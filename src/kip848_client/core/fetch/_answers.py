@@ -1,8 +1,8 @@
 """What the answer to a Fetch does to the partitions in it, and to the pace at which its broker is
 asked.
 
-An answer counts for a partition only if it is what was asked last: for the same tenure, at the same
-offset. What came before an error is good and is handed out first.
+An answer counts for a partition only if it is what was asked last: for the same generation, at the
+same offset. What came before an error is good and is handed out first.
 
 The general rule of progress: a request may wait at the broker, so an answer that comes early should
 bring something. One that came early and moved nothing makes the broker rest, longer each time in a
@@ -37,8 +37,8 @@ from kip848_client.core.fetch._model import (
 from kip848_client.core.fetch._partition import Partition, Phase
 from kip848_client.core.fetch._partition_errors import PartitionErrors
 from kip848_client.core.fetch._planner import Node, OpenFetch, Planner
+from kip848_client.core.fetch._position_changes import PositionChanges
 from kip848_client.core.fetch._queries import Queries
-from kip848_client.core.fetch._tenures import Tenures
 from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicIdPartition
 from kip848_client.error_codes import error_name
@@ -85,7 +85,7 @@ class Answers:
         metadata: MetadataQuestions,
         planner: Planner,
         partition_errors: PartitionErrors,
-        tenures: Tenures,
+        position_changes: PositionChanges,
         queries: Queries,
         out: Commands,
     ) -> None:
@@ -99,7 +99,7 @@ class Answers:
         self._metadata = metadata
         self._planner = planner
         self._partition_errors = partition_errors
-        self._tenures = tenures
+        self._position_changes = position_changes
         self._queries = queries
         self._out = out
 
@@ -160,7 +160,7 @@ class Answers:
         if (
             partition is None
             or partition.phase is not Phase.READY
-            or partition.tenure != node.tenures.get(key)
+            or partition.generation != node.generations.get(key)
             or partition.fetch_offset != taking.asked[key].offset
         ):
             self.stale += 1
@@ -316,7 +316,7 @@ class Answers:
 
     def _heal(self, partition: Partition) -> None:
         partition.heal()
-        self._tenures.served(partition)
+        self._position_changes.served(partition)
 
     # -- errors ------------------------------------------------------------------------------
 
@@ -340,7 +340,7 @@ class Answers:
             # the leader knows better, and is asked at once
             self._planner.refresh(now_ms, partition)
         elif rule.check:
-            self._tenures.check(now_ms, partition)
+            self._position_changes.check(now_ms, partition)
         elif rule.tries is not None and partition.failures >= rule.tries:
             if (code, topic) not in errors:
                 errors[code, topic] = fetch_error(code, partition.tp, partition.fetch_offset)
@@ -380,22 +380,22 @@ class Answers:
         cursor = partition.cursor
         assert cursor is not None
         if end.epoch < 0 or end.end_offset < 0:
-            self._tenures.check(now_ms, partition)
+            self._position_changes.check(now_ms, partition)
             return
         asked = (partition.fetch_offset, partition.fetch_epoch)
         offset, epoch = self._buffer.cut(partition, end)
-        tenure = self._assigned.new_tenure()
+        generation = self._assigned.new_generation()
         if cursor.consumed <= end.end_offset and cursor.consumed_epoch <= end.epoch:
-            partition.renew(tenure, offset, epoch)
+            partition.renew(generation, offset, epoch)
         else:
             self._buffer.clear(partition)  # who reads may be in the middle of what is left
-            self._on_truncated(partition, tenure, end)
+            self._on_truncated(partition, generation, end)
         if partition.phase is Phase.READY:
             if (partition.fetch_offset, partition.fetch_epoch) == asked:
                 self._partition_errors.rest(now_ms, partition, "its log differs from what was read")
             self._planner.refresh(now_ms, partition)
 
-    def _on_truncated(self, partition: Partition, tenure: int, end: EpochEnd) -> None:
+    def _on_truncated(self, partition: Partition, generation: int, end: EpochEnd) -> None:
         """The application has seen records that are no more."""
         tp, cursor = partition.tp, partition.cursor
         assert cursor is not None
@@ -405,7 +405,7 @@ class Answers:
             f"the log any more; it differs from offset {at} on (leader epoch {end.epoch})"
         )
         if self._settings.reset_policy == "none":
-            partition.renew(tenure, position, cursor.consumed_epoch)
+            partition.renew(generation, position, cursor.consumed_epoch)
             error = LogTruncated(
                 f"{text}, and auto_offset_reset is 'none'; seek to {at} to go on there",
                 topic=tp[0],
@@ -417,7 +417,7 @@ class Answers:
             )
             self._stop(partition, error)
         else:
-            partition.stand_at(tenure, at, end.epoch)
+            partition.stand_at(generation, at, end.epoch)
             self._out.append(Notice(f"{text}; continues there", warning=True, partition=tp))
             self._out.append(Positioned(tp, at, end.epoch, committed=False))
 

@@ -20,17 +20,17 @@ class Assigned:
         self._by_topic: dict[str, dict[TopicPartition, Partition]] = {}
         self._topics: dict[TopicId, str] = {}
         self._counts: Counter[TopicId] = Counter()
-        self._tenures = 0
+        self._generations = 0
 
-    def new_tenure(self) -> int:
-        """A number that no tenure had."""
-        self._tenures += 1
-        return self._tenures
+    def new_generation(self) -> int:
+        """A number that no generation had."""
+        self._generations += 1
+        return self._generations
 
     def add(self, tp: TopicPartition, topic_id: TopicId | None) -> Partition:
         """A partition that is assigned from now on; by hand if it has no id."""
         by_hand = topic_id is None
-        partition = Partition(tp, topic_id, by_hand, self.new_tenure())
+        partition = Partition(tp, topic_id, by_hand, self.new_generation())
         self.by_tp[tp] = partition
         self._by_topic.setdefault(tp[0], {})[tp] = partition
         if topic_id is not None:

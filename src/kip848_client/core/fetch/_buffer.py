@@ -50,7 +50,7 @@ class Buffer:
 
     def finish(self, partition: Partition, piece: Slice) -> None:
         """All of the slice was read: the position is at its end. One that is not the first of the
-        partition, or of a former tenure, is ignored."""
+        partition, or of a former generation, is ignored."""
         if not partition.slices or partition.slices[0] is not piece:
             return
         cursor = piece.cursor

@@ -10,13 +10,14 @@ number. An answer that nobody waits for any more changes nothing.
 An answer that tells of very many partitions is taken in chunks (``ChunkedAnswers``). Until the last
 one nothing is fetched, and no trouble told: what concerns them all is asked and said once.
 
-What was fetched is handed out between steps, without events: ``next_slice`` and ``finish``. Who
-reads that way tells it with ``BufferRead``, and there is room for more.
+What was fetched is handed out between steps, without events: ``next_slice`` and ``finish``. The
+reader reports that with ``BufferRead``, which makes space for more.
 
-The parts: ``Assigned`` knows the partitions, ``Planner`` who is asked for what, ``Answers`` what
-comes of it, ``Buffer`` what is to be handed out, ``Positions`` where to begin, ``Tenures`` how a
-position begins and ends, ``Topics`` what metadata tells, ``PartitionErrors`` who rests and what the
-user must know.
+The parts: ``Assigned`` has the partitions. ``Planner`` decides what to fetch from which broker,
+``Answers`` what an answer means, ``Positions`` where to begin, ``PositionChanges`` what a new
+position ends, ``Topics`` what metadata means, ``PartitionErrors`` which partitions rest and which
+errors the user must know. ``Buffer`` has what is to be handed out. Each part is given those that it
+uses; all add their commands to one list.
 """
 
 from __future__ import annotations
@@ -55,10 +56,10 @@ from kip848_client.core.fetch._partition import (
 )
 from kip848_client.core.fetch._partition_errors import PartitionErrors
 from kip848_client.core.fetch._planner import Planner
+from kip848_client.core.fetch._position_changes import PositionChanges
 from kip848_client.core.fetch._positions import Positions
 from kip848_client.core.fetch._queries import Queries
 from kip848_client.core.fetch._snapshot import FetchSnapshot, take_snapshot
-from kip848_client.core.fetch._tenures import Tenures
 from kip848_client.core.fetch._topics import Topics
 from kip848_client.core.outside import from_outside
 from kip848_client.core.partition_names import listed
@@ -107,7 +108,7 @@ class FetchCore:
         self._planner = Planner(settings, self._leaders, self._buffer, metadata)
         self._queries = Queries(settings, jitter, self._leaders, metadata, out)
         self._positions = Positions(settings, jitter, self._queries, out)
-        self._tenures = Tenures(
+        self._position_changes = PositionChanges(
             self._assigned,
             self._buffer,
             self._planner,
@@ -124,7 +125,7 @@ class FetchCore:
             metadata,
             self._planner,
             self._partition_errors,
-            self._tenures,
+            self._position_changes,
             self._queries,
             out,
         )
@@ -134,7 +135,7 @@ class FetchCore:
             metadata,
             self._planner,
             self._partition_errors,
-            self._tenures,
+            self._position_changes,
             out,
         )
 
@@ -182,10 +183,10 @@ class FetchCore:
         partition = self._assigned.by_tp.get(tp)
         return None if partition is None else partition.topic_id
 
-    def tenure(self, tp: TopicPartition) -> int:
-        """The number of its present tenure, 0 for what is not assigned."""
+    def generation(self, tp: TopicPartition) -> int:
+        """The number of its present generation, 0 for what is not assigned."""
         partition = self._assigned.by_tp.get(tp)
-        return 0 if partition is None else partition.tenure
+        return 0 if partition is None else partition.generation
 
     def position(self, tp: TopicPartition) -> int | None:
         """The offset of the next record for the application."""
@@ -215,7 +216,7 @@ class FetchCore:
 
     def snapshot(self) -> FetchSnapshot:
         """Everything that is known, frozen."""
-        stale = self._stale_answers + self._answers.stale + self._tenures.stale
+        stale = self._stale_answers + self._answers.stale + self._position_changes.stale
         return take_snapshot(self._assigned, self._planner, self._buffer, self._positions, stale)
 
     def problems(self, now_ms: int) -> tuple[str, ...]:
@@ -340,11 +341,11 @@ class FetchCore:
                     self._mark(partition, PAUSED, on=False)
             case ev.Sought(tp, offset, epoch):
                 for partition in self._assigned.here((tp,)):
-                    self._tenures.seek(self._now, partition, StoredOffset(offset, epoch))
+                    self._position_changes.seek(self._now, partition, StoredOffset(offset, epoch))
             case ev.SeekBegun():
-                self._tenures.begin_seek(event)
+                self._position_changes.begin_seek(event)
             case ev.SeekEnded():
-                self._tenures.end_seek(self._now, event)
+                self._position_changes.end_seek(self._now, event)
             case ev.ErrorDelivered(tp):
                 for partition in self._assigned.here((tp,)):
                     self._partition_errors.delivered(self._now, partition)
@@ -355,14 +356,14 @@ class FetchCore:
 
     def _settle(self) -> None:
         for partition in self._partition_errors.due(self._now):
-            self._tenures.go_on(self._now, partition)
+            self._position_changes.go_on(self._now, partition)
         passes = 0
         while self._positions.deadline_ms == 0 or self._queries.deadline_ms == 0 or not passes:
             left = self._chunks.left
             self._positions.settle(self._now, more=left)
             if not left:
                 self._queries.settle(self._now)
-            self._tenures.take_results(self._now)
+            self._position_changes.take_results(self._now)
             passes += 1
             assert passes < _PASSES_MAX, "the fetch core does not settle"
             if left:
@@ -438,7 +439,7 @@ class FetchCore:
             self._metadata.want(topic, f"{topic} is assigned")
 
     def _remove(self, partition: Partition) -> None:
-        self._tenures.drop(partition)
+        self._position_changes.drop(partition)
         self._planner.remove(partition)
         if partition.cursor is not None:
             partition.cursor.readable = False
@@ -451,7 +452,7 @@ class FetchCore:
         if self._mark(partition, NOT_STARTED, on=False):
             self._planner.expect(self._now, partition)
         if partition.phase is Phase.IDLE and not partition.seek:
-            self._tenures.look(self._now, partition)
+            self._position_changes.look(self._now, partition)
 
     def _limit(self, partition: Partition) -> None:
         limit = self._topics_limit
@@ -488,19 +489,23 @@ class FetchCore:
         read, self._buffer.read = self._buffer.read, {}
         for partition in read.values():
             if partition.phase is Phase.CHECKING:
-                self._tenures.look_into_check(self._now, partition)
+                self._position_changes.look_into_check(self._now, partition)
             self._refresh(partition)
 
     def _on_undecodable(self, event: ev.Undecodable) -> None:
         partition = self._assigned.by_tp.get(event.partition)
-        if partition is None or partition.tenure != event.tenure or partition.cursor is None:
+        if (
+            partition is None
+            or partition.generation != event.generation
+            or partition.cursor is None
+        ):
             self._stale_answers += 1
             return
         cursor = partition.cursor
         self._positions.forget(partition.tp)
         self._buffer.clear(partition)
-        tenure = self._assigned.new_tenure()
-        partition.renew(tenure, cursor.consumed, cursor.consumed_epoch)
+        generation = self._assigned.new_generation()
+        partition.renew(generation, cursor.consumed, cursor.consumed_epoch)
         partition.phase = Phase.READY
         self._answers.damaged(
             self._now, partition, event.offset, event.error, is_final=event.is_final

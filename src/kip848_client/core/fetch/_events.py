@@ -169,7 +169,7 @@ class Undecodable(Event):
     partition's buffer from there on is dropped; it is fetched once more before it stops."""
 
     partition: TopicPartition
-    tenure: int
+    generation: int
     offset: int
     error: Kip848Error
     is_final: bool = False

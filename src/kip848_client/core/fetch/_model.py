@@ -202,9 +202,9 @@ class BatchRef(NamedTuple):
 
 @dataclass(slots=True)
 class Cursor:
-    """How far the application is in a partition, for one tenure of it.
+    """How far the application is in a partition, for one generation of it.
 
-    The core makes one with each new tenure. Whoever hands records out writes ``consumed`` and
+    The core makes one with each new generation. Whoever hands records out writes ``consumed`` and
     ``consumed_epoch`` with each record, and must look at ``readable`` (or hear of a change, see
     ``FetchCore.changes``) before it does so: it is false from the very step on in which the
     partition was paused, held, sought or taken away.
@@ -212,7 +212,7 @@ class Cursor:
 
     tp: TopicPartition
     topic_id: TopicId
-    tenure: int
+    generation: int
     consumed: int
     """The offset of the next record for the application."""
     consumed_epoch: int = NO_EPOCH

@@ -4,9 +4,9 @@ A partition is in one *phase*. Beside it there are reasons against fetching it (
 of which comes and goes by itself: a partition can be paused and full and without a leader, in any
 phase.
 
-A *tenure* is one position and what follows from it. Each assignment, seek, reset and truncation
+A *generation* is one position and what follows from it. Each assignment, seek, reset and truncation
 begins another one, and whatever was asked for before is void. A slice that is handed out belongs to
-one tenure by its cursor.
+one generation by its cursor.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Partition:
     topic_id: TopicId | None
     by_hand: bool
     """Assigned by name, not by a group: the id is whichever the topic has when it is found."""
-    tenure: int
+    generation: int
     phase: Phase = Phase.IDLE
     why_not: int = NOT_STARTED
     cursor: Cursor | None = None
@@ -158,29 +158,29 @@ class Partition:
             self.cursor.readable = self.readable
         return True
 
-    def leave_position(self, tenure: int, phase: Phase) -> None:
-        """Begin a tenure without a position. The buffer must be empty."""
+    def leave_position(self, generation: int, phase: Phase) -> None:
+        """Begin a generation without a position. The buffer must be empty."""
         assert not self.slices
-        self._end_tenure(tenure)
+        self._end_generation(generation)
         self.phase = phase
         self.cursor = None
         self.fetch_offset, self.fetch_epoch = -1, NO_EPOCH
 
-    def stand_at(self, tenure: int, offset: int, epoch: int) -> None:
-        """Begin a tenure at this position. The buffer must be empty."""
+    def stand_at(self, generation: int, offset: int, epoch: int) -> None:
+        """Begin a generation at this position. The buffer must be empty."""
         assert not self.slices
         assert offset >= 0
-        self._end_tenure(tenure)
+        self._end_generation(generation)
         self.phase = Phase.READY
         self.fetch_offset, self.fetch_epoch = offset, epoch
         self._new_cursor(offset, epoch)
 
-    def renew(self, tenure: int, fetch_offset: int, fetch_epoch: int) -> None:
-        """Begin a tenure that keeps the position of the application and what is buffered, up to
+    def renew(self, generation: int, fetch_offset: int, fetch_epoch: int) -> None:
+        """Begin a generation that keeps the position of the application and what is buffered, up to
         ``fetch_offset``."""
         before = self.cursor
         assert before is not None
-        self._end_tenure(tenure)
+        self._end_generation(generation)
         self.fetch_offset, self.fetch_epoch = fetch_offset, fetch_epoch
         cursor = self._new_cursor(before.consumed, before.consumed_epoch)
         for each in self.slices:
@@ -198,12 +198,12 @@ class Partition:
         self.troubled_since_ms = None
         self.noticed = False
 
-    def _end_tenure(self, tenure: int) -> None:
+    def _end_generation(self, generation: int) -> None:
         if self.cursor is not None:
             self.cursor.readable = False
-        self.tenure = tenure
+        self.generation = generation
 
     def _new_cursor(self, consumed: int, epoch: int) -> Cursor:
         topic_id = self.topic_id or ZERO_TOPIC_ID
-        self.cursor = Cursor(self.tp, topic_id, self.tenure, consumed, epoch, self.readable)
+        self.cursor = Cursor(self.tp, topic_id, self.generation, consumed, epoch, self.readable)
         return self.cursor

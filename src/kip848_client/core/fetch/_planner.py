@@ -70,7 +70,7 @@ class Node:
     """What may differ from what the broker was told."""
     asked: dict[TopicIdPartition, None] = field(default_factory=dict[TopicIdPartition, None])
     """The same of the newest request."""
-    tenures: dict[TopicIdPartition, int] = field(default_factory=dict[TopicIdPartition, int])
+    generations: dict[TopicIdPartition, int] = field(default_factory=dict[TopicIdPartition, int])
     """Of each partition when it was last asked for; what an answer is for."""
     avoiding: dict[TopicIdPartition, Partition] = field(
         default_factory=dict[TopicIdPartition, Partition]
@@ -319,10 +319,10 @@ class Planner:
         """For a request that opens a session: the partitions of a topic together, because on the
         wire they are."""
         by_topic: dict[bytes, list[Wanted]] = {}
-        node.tenures.clear()
+        node.generations.clear()
         node.avoiding.clear()
         for key, partition in node.ring.items():
-            node.tenures[key] = partition.tenure
+            node.generations[key] = partition.generation
             if partition.avoided != NO_NODE:
                 node.avoiding[key] = partition
             by_topic.setdefault(key[0], []).append(self._want(partition))
@@ -336,10 +336,10 @@ class Planner:
     def _wanted(self, node: Node, key: TopicIdPartition) -> Wanted | None:
         partition = node.ring.get(key)
         if partition is None:
-            node.tenures.pop(key, None)
+            node.generations.pop(key, None)
             node.avoiding.pop(key, None)
             return None
-        node.tenures[key] = partition.tenure
+        node.generations[key] = partition.generation
         if partition.avoided == NO_NODE:
             node.avoiding.pop(key, None)
         else:

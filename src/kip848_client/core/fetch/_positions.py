@@ -11,8 +11,8 @@ and may have led for a moment only. The leader is asked what its log has. If the
 fetching goes on after a rest; when that happened three times in a row for the same offset, or the
 position is outside, the policy decides (``none``: the user), and the user hears what was skipped.
 
-A search belongs to one tenure of its partition. Whatever arrives for another one changes nothing:
-a seek, a loss and a new assignment end the search (``forget``), and its answers find it gone.
+A search belongs to one generation of its partition. What arrives for another one changes nothing: a
+seek, a loss and a new assignment end the search (``forget``), and its answers find it gone.
 
 What waiting does not cure (a refusal that the user must know) is told, and tried again a second
 later. Only two things end a search without a position: no committed offset, and a position that is
@@ -60,7 +60,7 @@ class PositionFound:
     """Fetch from here. ``committed``: the group has committed just this."""
 
     tp: TopicPartition
-    tenure: int
+    generation: int
     offset: int
     leader_epoch: int
     """Of the record before it, as it was committed; ``NO_EPOCH`` after a reset."""
@@ -72,7 +72,7 @@ class PositionStands:
     """A check found the position in the leader's log: go on there."""
 
     tp: TopicPartition
-    tenure: int
+    generation: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class PositionError:
     same object in all of them."""
 
     tp: TopicPartition
-    tenure: int
+    generation: int
     error: Kip848Error
     lasting: bool
 
@@ -104,7 +104,7 @@ class _Phase(Enum):
 @dataclass(slots=True, eq=False)
 class _Search:
     tp: TopicPartition
-    tenure: int
+    generation: int
     topic_id: TopicId | None
     phase: _Phase
     due_ms: int
@@ -191,7 +191,7 @@ class Positions:
         self,
         now_ms: int,
         tp: TopicPartition,
-        tenure: int,
+        generation: int,
         topic_id: TopicId | None,
         *,
         by_policy: bool = False,
@@ -199,7 +199,7 @@ class Positions:
         """Find a position: what is committed, and where nothing is, or with ``by_policy``, what
         ``auto_offset_reset`` says."""
         self.forget(tp)
-        search = self._new(now_ms, tp, tenure, topic_id, _Phase.COMMITTED)
+        search = self._new(now_ms, tp, generation, topic_id, _Phase.COMMITTED)
         if by_policy or not self._settings.has_group:
             self._by_policy(now_ms, search)
 
@@ -207,7 +207,7 @@ class Positions:
         self,
         now_ms: int,
         tp: TopicPartition,
-        tenure: int,
+        generation: int,
         topic_id: TopicId | None,
         offset: int,
         *,
@@ -216,7 +216,7 @@ class Positions:
         """The leader calls ``offset`` out of range: find out what it has. ``failures``: how often
         in a row fetching has failed; the more, the longer the rest if the leader has it."""
         self._end(tp)
-        search = self._new(now_ms, tp, tenure, topic_id, _Phase.CHECK)
+        search = self._new(now_ms, tp, generation, topic_id, _Phase.CHECK)
         search.offset = offset
         search.rest_ms = self._pause_ms(failures)
 
@@ -294,7 +294,7 @@ class Positions:
                 committed.append(search)
             elif search.phase is _Phase.STANDS:
                 self._end(search.tp)
-                self._results.append(PositionStands(search.tp, search.tenure))
+                self._results.append(PositionStands(search.tp, search.generation))
             else:
                 self._ask(search)
         if committed and more:
@@ -314,9 +314,14 @@ class Positions:
     # -- inside: searches --------------------------------------------------------------------
 
     def _new(
-        self, now_ms: int, tp: TopicPartition, tenure: int, topic_id: TopicId | None, phase: _Phase
+        self,
+        now_ms: int,
+        tp: TopicPartition,
+        generation: int,
+        topic_id: TopicId | None,
+        phase: _Phase,
     ) -> _Search:
-        search = _Search(tp, tenure, topic_id, phase, now_ms, now_ms, now_ms + QUIET_MS)
+        search = _Search(tp, generation, topic_id, phase, now_ms, now_ms, now_ms + QUIET_MS)
         self._searches[tp] = self._idle[tp] = search
         self._dirty = True
         return search
@@ -363,14 +368,18 @@ class Positions:
         search.last = str(error)
         search.failures = 0
         search.notice_ms = now_ms + NOTICE_AGAIN_MS
-        self._results.append(PositionError(search.tp, search.tenure, error, lasting=False))
+        self._results.append(PositionError(search.tp, search.generation, error, lasting=False))
         self._wait(search, now_ms + RETRY_MS)
 
     def _found(self, search: _Search, stored: StoredOffset, *, committed: bool = False) -> None:
         self._end(search.tp)
         self._results.append(
             PositionFound(
-                search.tp, search.tenure, stored.offset, stored.leader_epoch, committed=committed
+                search.tp,
+                search.generation,
+                stored.offset,
+                stored.leader_epoch,
+                committed=committed,
             )
         )
 
@@ -404,7 +413,7 @@ class Positions:
         if settings.reset_policy == "none":
             self._end(search.tp)
             error = _no_offset(search) if search.offset < 0 else _out_of_range(search)
-            self._results.append(PositionError(search.tp, search.tenure, error, lasting=True))
+            self._results.append(PositionError(search.tp, search.generation, error, lasting=True))
             return
         if settings.reset_policy == "earliest":
             search.time = EARLIEST

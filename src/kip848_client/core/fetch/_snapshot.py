@@ -34,7 +34,7 @@ class PartitionSnapshot:
     """One assigned partition."""
 
     topic_id: TopicId | None
-    tenure: int
+    generation: int
     phase: Phase
     is_sought: bool
     """Whether its position is looked for, or checked."""
@@ -102,7 +102,7 @@ def _of_partition(partition: Partition, *, is_sought: bool) -> PartitionSnapshot
     cursor = partition.cursor
     return PartitionSnapshot(
         topic_id=partition.topic_id,
-        tenure=partition.tenure,
+        generation=partition.generation,
         phase=partition.phase,
         is_sought=is_sought,
         why_not=frozenset(name for name, reason in _REASONS if partition.why_not & reason),

@@ -19,7 +19,7 @@ from kip848_client.core.fetch._error_rules import QUIET_MS
 from kip848_client.core.fetch._partition import Partition, Phase
 from kip848_client.core.fetch._partition_errors import PartitionErrors
 from kip848_client.core.fetch._planner import Planner
-from kip848_client.core.fetch._tenures import Tenures
+from kip848_client.core.fetch._position_changes import PositionChanges
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, format_topic_id
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import TopicGone, broker_error
@@ -42,7 +42,7 @@ class Topics:
         metadata: MetadataQuestions,
         planner: Planner,
         partition_errors: PartitionErrors,
-        tenures: Tenures,
+        position_changes: PositionChanges,
         out: Commands,
     ) -> None:
         self._assigned = assigned
@@ -50,7 +50,7 @@ class Topics:
         self._metadata = metadata
         self._planner = planner
         self._partition_errors = partition_errors
-        self._tenures = tenures
+        self._position_changes = position_changes
         self._out = out
         self._missing: dict[str, int] = {}
         """Topics that the cluster does not know, and since when."""
@@ -104,7 +104,7 @@ class Topics:
             if partition.topic_id is None:
                 self._assigned.learn_id(partition, topic_id)
             elif partition.topic_id != topic_id:
-                self._tenures.begin_anew(now_ms, partition, topic_id)
+                self._position_changes.begin_anew(now_ms, partition, topic_id)
             if before.get(partition.tp[1]) != self._leaders.at(partition.key):
                 self._partition_errors.wake(partition)
             self._planner.refresh(now_ms, partition)
@@ -153,7 +153,7 @@ class Topics:
             )
             for partition in lost:
                 if partition.phase is not Phase.STOPPED:
-                    self._tenures.stop_for_good(now_ms, partition, error)
+                    self._position_changes.stop_for_good(now_ms, partition, error)
         elif topic not in self._noticed:
             self._noticed.add(topic)
             text = f"topic {topic} is assigned by the group, but the cluster does not know its id"

@@ -191,7 +191,7 @@ class _Ticket:
     deadline_ms: int
     as_member: bool
     wanted: dict[TopicPartition, CommittableOffset] | None
-    tenures: dict[TopicPartition, int]
+    generations: dict[TopicPartition, int]
     """Of the explicit offsets, when they were asked for; 0 for a partition that was not owned."""
     committed: dict[TopicPartition, CommittableOffset] = field(
         default_factory=dict[TopicPartition, CommittableOffset]
@@ -215,7 +215,7 @@ class _Attempt:
     ticket: _Ticket
     member_epoch: int | None
     offsets: Mapping[TopicPartition, CommittableOffset]
-    tenures: Mapping[TopicPartition, int]
+    generations: Mapping[TopicPartition, int]
     errors: _Errors = field(default_factory=_Errors)
 
 
@@ -239,7 +239,7 @@ class CommitterCore:
         self._now = 0
         self._member_epoch: int | None = None
         self._left: dict[TopicPartition, int] = {}
-        """What was tracked when the member lost its epoch, by tenure."""
+        """What was tracked when the member lost its epoch, by generation."""
         self._tickets: list[_Ticket] = []
         self._attempt: _Attempt | None = None
         self._attempts = 0
@@ -335,19 +335,19 @@ class CommitterCore:
             deadline_ms=deadline_ms,
             as_member=self._member_epoch is not None,
             wanted=None if offsets is None else dict(offsets),
-            tenures={tp: self._tracker.tenure(tp) for tp in offsets or ()},
+            generations={tp: self._tracker.generation(tp) for tp in offsets or ()},
         )
         self._tickets.append(ticket)
 
     def _note_epoch(self, member_epoch: int | None) -> None:
         if member_epoch is None and self._member_epoch is not None:
-            self._left = {tp: self._tracker.tenure(tp) for tp in self._tracker.partitions()}
+            self._left = {tp: self._tracker.generation(tp) for tp in self._tracker.partitions()}
         self._member_epoch = member_epoch
 
     def _is_left(self, tp: TopicPartition) -> bool:
         """Whether ``tp`` is still tracked although the member that had it is out of the group. In
         an empty group anybody may commit: that would rewind what others have stored since."""
-        return self._member_epoch is None and self._left.get(tp) == self._tracker.tenure(tp)
+        return self._member_epoch is None and self._left.get(tp) == self._tracker.generation(tp)
 
     def _start_interval(self) -> None:
         """Begin an automatic commit when one is due. The timer restarts also when there is nothing
@@ -377,7 +377,9 @@ class CommitterCore:
             if self._stored_by.get(tp, 0) > ticket.sequence:
                 ticket.committed[tp] = offset  # a younger commit has overtaken this wish
                 continue
-            if self._tracker.tenure(tp) != ticket.tenures.get(tp, self._tracker.tenure(tp)):
+            if self._tracker.generation(tp) != ticket.generations.get(
+                tp, self._tracker.generation(tp)
+            ):
                 # One partition of another member would fail the rest, or rewind its new owner.
                 ticket.failed[tp] = NotAssigned(_REVOKED)
                 continue
@@ -434,7 +436,7 @@ class CommitterCore:
                 ticket=ticket,
                 member_epoch=self._member_epoch,
                 offsets=offsets,
-                tenures={tp: self._tracker.tenure(tp) for tp in offsets},
+                generations={tp: self._tracker.generation(tp) for tp in offsets},
             )
             self._out.append(
                 SendCommit(
@@ -493,7 +495,7 @@ class CommitterCore:
         attempt.ticket.committed[tp] = offset
         sequence, _ = self._unsure.pop(tp, (0, offset))  # when younger, it was sent in our place
         self._stored_by[tp] = max(sequence, attempt.ticket.sequence)
-        self._tracker.committed(tp, offset.offset, attempt.tenures[tp])
+        self._tracker.committed(tp, offset.offset, attempt.generations[tp])
 
     def _may_wait_for_epoch(self, attempt: _Attempt, tp: TopicPartition) -> bool:
         """Whether STALE_MEMBER_EPOCH is worth another attempt: still a member, still the owner."""
@@ -501,13 +503,13 @@ class CommitterCore:
             attempt.ticket.kind is not CommitKind.INTERVAL
             and attempt.member_epoch is not None
             and self._member_epoch is not None
-            and self._tracker.tenure(tp) == attempt.tenures[tp] != 0
+            and self._tracker.generation(tp) == attempt.generations[tp] != 0
         )
 
     def _why_not(
         self, attempt: _Attempt, tp: TopicPartition, refusal: CommitRefusal
     ) -> Kip848Error:
-        gone = self._tracker.tenure(tp) != attempt.tenures[tp]
+        gone = self._tracker.generation(tp) != attempt.generations[tp]
         if gone and refusal.code == ErrorCode.STALE_MEMBER_EPOCH:
             return NotAssigned(_REVOKED)
         if refusal not in attempt.errors:

@@ -15,7 +15,7 @@ restart under ``latest`` does not skip what came meanwhile.
 A partition that was released is forgotten with everything known about it, but for one thing: what
 was handed out of it and not committed is *lost*, until the application has heard of it. Results of
 requests that were under way then find nothing to update: each assignment of a partition has its own
-``tenure`` number, and a commit remembers the tenure it was taken under.
+``generation`` number, and a commit remembers the generation it was taken under.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class CommittableOffset(NamedTuple):
 
 @dataclass(slots=True)
 class _Entry:
-    tenure: int
+    generation: int
     delivered: CommittableOffset | None = None
     confirmed: CommittableOffset | None = None
     committed: int | None = None
@@ -56,7 +56,7 @@ class OffsetTracker:
     def __init__(self) -> None:
         self._entries: dict[TopicPartition, _Entry] = {}
         self._unconfirmed: dict[TopicPartition, _Entry] = {}
-        self._tenures = 0
+        self._generations = 0
         self._lost: dict[TopicPartition, CommittableOffset] = {}
         self._former: set[TopicPartition] = set()
 
@@ -65,8 +65,8 @@ class OffsetTracker:
         for tp in partitions:
             self._former.discard(tp)
             if tp not in self._entries:
-                self._tenures += 1
-                self._entries[tp] = _Entry(self._tenures)
+                self._generations += 1
+                self._entries[tp] = _Entry(self._generations)
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """Drop all knowledge of ``partitions``: they were revoked or lost."""
@@ -110,10 +110,10 @@ class OffsetTracker:
         """Whether ``tp`` is tracked at the moment."""
         return tp in self._entries
 
-    def tenure(self, tp: TopicPartition) -> int:
+    def generation(self, tp: TopicPartition) -> int:
         """A number that changes whenever ``tp`` is assigned anew; 0 when it is not tracked."""
         entry = self._entries.get(tp)
-        return 0 if entry is None else entry.tenure
+        return 0 if entry is None else entry.generation
 
     def partitions(self) -> tuple[TopicPartition, ...]:
         """What is tracked, sorted."""
@@ -173,10 +173,10 @@ class OffsetTracker:
                 if wanted.offset == entry.delivered.offset:
                     self._unconfirmed.pop(tp, None)
 
-    def committed(self, tp: TopicPartition, offset: int, tenure: int) -> None:
-        """The broker stored ``offset`` for ``tp``, by a commit taken under ``tenure``."""
+    def committed(self, tp: TopicPartition, offset: int, generation: int) -> None:
+        """The broker stored ``offset`` for ``tp``, by a commit taken under ``generation``."""
         entry = self._entries.get(tp)
-        if entry is not None and entry.tenure == tenure:
+        if entry is not None and entry.generation == generation:
             entry.committed = offset
 
     def last_committed(self, tp: TopicPartition) -> int | None:

@@ -1,8 +1,8 @@
-"""How a partition comes by its position, and loses it.
+"""Assigning and invalidating fetch positions.
 
-Each position begins a tenure. It is found (committed, or by the policy), sought, put right after a
-cut, or looked for anew when the name belongs to another topic. What was buffered, looked for or
-wrong belongs to the position before, and goes with it.
+Each position begins a generation. It is found (committed, or by the policy), sought, corrected after
+a truncation, or looked up again when the name belongs to another topic. What was buffered, looked up
+or wrong belongs to the position before, and goes with it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from kip848_client.core.fetch._positions import PositionFound, Positions, Positi
 from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.errors import Kip848Error
 
-__all__ = ["Tenures"]
+__all__ = ["PositionChanges"]
 
 
-class Tenures:
+class PositionChanges:
     """The positions of all partitions. Everything that changes one goes through here, but what a
     broker says of a log that was cut."""
 
@@ -38,7 +38,7 @@ class Tenures:
         out: Commands,
     ) -> None:
         self.stale = 0
-        """Positions that were found for a tenure that is over."""
+        """Positions that were found for a generation that is over."""
         self._assigned = assigned
         self._buffer = buffer
         self._planner = planner
@@ -63,14 +63,14 @@ class Tenures:
         """Find a position for a partition that has none."""
         partition.phase = Phase.SEEKING_START
         self._positions.begin(
-            now_ms, partition.tp, partition.tenure, partition.topic_id, by_policy=by_policy
+            now_ms, partition.tp, partition.generation, partition.topic_id, by_policy=by_policy
         )
 
     def _stand(
         self, now_ms: int, partition: Partition, at: StoredOffset, *, committed: bool
     ) -> None:
         self.drop(partition)
-        partition.stand_at(self._assigned.new_tenure(), at.offset, at.leader_epoch)
+        partition.stand_at(self._assigned.new_generation(), at.offset, at.leader_epoch)
         self._out.append(Positioned(partition.tp, at.offset, at.leader_epoch, committed))
         self._planner.refresh(now_ms, partition)
 
@@ -97,7 +97,7 @@ class Tenures:
         offsets: Mapping[TopicPartition, StoredOffset] = event.offsets
         for partition in self._assigned.here(self._seeks.pop(event.ticket, ())):
             if partition.seek != event.ticket:
-                continue  # a younger seek, or another tenure of the assignment
+                continue  # a younger seek, or another generation of the assignment
             partition.seek = 0
             at = offsets.get(partition.tp)
             if at is not None and at.offset >= 0:
@@ -123,7 +123,7 @@ class Tenures:
             self._positions.check(
                 now_ms,
                 tp,
-                partition.tenure,
+                partition.generation,
                 partition.topic_id,
                 partition.fetch_offset,
                 failures=partition.failures,
@@ -131,7 +131,7 @@ class Tenures:
 
     def _on_result(self, now_ms: int, result: Result) -> None:
         partition = self._assigned.by_tp.get(result.tp)
-        if partition is None or partition.tenure != result.tenure:
+        if partition is None or partition.generation != result.generation:
             self.stale += 1
         elif isinstance(result, PositionFound):
             self._on_found(now_ms, partition, result)
@@ -164,7 +164,7 @@ class Tenures:
         self.drop(partition)
         self._planner.remove(partition)
         self._assigned.learn_id(partition, topic_id)
-        partition.leave_position(self._assigned.new_tenure(), Phase.IDLE)
+        partition.leave_position(self._assigned.new_generation(), Phase.IDLE)
         partition.high_watermark = partition.last_stable_offset = None
         partition.log_start_offset = None
         if not partition.why_not & NOT_STARTED:
