@@ -1,8 +1,8 @@
 """Assigning and invalidating fetch positions.
 
-Each position begins a generation. It is found (committed, or by the policy), sought, corrected after
-a truncation, or looked up again when the name belongs to another topic. What was buffered, looked up
-or wrong belongs to the position before, and goes with it.
+Each position begins a generation. It is found (committed, or by the policy), sought, corrected
+after a truncation, or looked up again when the name belongs to another topic. What was buffered,
+looked up or wrong belongs to the position before, and goes with it.
 """
 
 from __future__ import annotations
