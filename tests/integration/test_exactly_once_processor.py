@@ -411,7 +411,7 @@ async def test_run_at_the_wrong_time(cluster: Cluster) -> None:
     with pytest.raises(LocalProtocolError, match="start"):
         await processor.run()
     async with processor:
-        with pytest.raises(LocalProtocolError, match="once"):
+        with pytest.raises(LocalProtocolError, match="was started before"):
             await processor.start()
         task = asyncio.create_task(processor.run())
         await eventually(lambda: _all_committed(job, 1))

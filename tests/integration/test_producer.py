@@ -210,7 +210,7 @@ async def test_calls_out_of_order(cluster: Cluster) -> None:
     with pytest.raises(LocalProtocolError, match="not started"):
         await producer.send(topic, b"0")
     await producer.start()
-    with pytest.raises(LocalProtocolError, match="once"):
+    with pytest.raises(LocalProtocolError, match="was started before"):
         await producer.start()
     with pytest.raises(ConfigError, match="transactional_id"):
         await producer.begin_transaction()

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Generic, Literal, Self, TypeVar, overload
+from weakref import WeakSet
 
 from kip848_client.consumer import Consumer
 from kip848_client.core.shown import repr_at_any_time, shown
@@ -40,6 +41,8 @@ _STOP_TIMEOUT_MS: Final = 30_000
 _PROCESSING_SHARE: Final = 0.5
 """Of the time to stop: for the transaction that is open. The rest is for closing the clients."""
 _GRACE_S: Final = 1.0
+_CLAIMED: Final[WeakSet[Consumer[Any, Any] | Producer[Any, Any]]] = WeakSet()
+"""The clients of processors whose start was called. They start a moment after that."""
 
 
 class ExactlyOnceProcessor(Generic[K, V]):
@@ -217,9 +220,9 @@ class ExactlyOnceProcessor(Generic[K, V]):
         self._check_cluster()
 
     def _check_clients(self) -> None:
-        """What somebody else uses is not touched."""
+        """Claim the clients. What something else uses is not touched."""
         for client in (self._consumer, self._producer):
-            if client.was_started or client.was_stopped:
+            if client.was_started or client.was_stopped or client in _CLAIMED:
                 raise LocalProtocolError(
                     f"a client can be started once, and stopped once, and {client!r} was: give the "
                     "processor a consumer and a producer of its own, and leave them alone"
@@ -229,6 +232,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
                 f"{self._consumer!r} has got something to read already, from another processor "
                 "perhaps: give the processor a consumer of its own, and do not subscribe it"
             )
+        _CLAIMED.update((self._consumer, self._producer))
 
     def _check_cluster(self) -> None:
         """Offsets are committed where the outputs are."""
