@@ -8,7 +8,7 @@ Prints::
     orders-0: owned by 1 member
     orders-1: owned by 2 members
     every heartbeat was answered: True
-    commits of members that had lost their place: 0
+    commits of members that had lost their partition: 0
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ async def main() -> None:
     for row in tables.partition_downtime:
         print(f"{row.topic}-{row.partition}: {partitions(row.owners)}")
     print("every heartbeat was answered:", not any(row.lost for row in tables.heartbeat_sla))
-    print("commits of members that had lost their place:", len(tables.zombie_commits))
+    print("commits of members that had lost their partition:", len(tables.zombie_commits))
 
 
 if __name__ == "__main__":

@@ -121,8 +121,8 @@ def flush() -> None:
 
 
 def give_up(why: BaseException | None) -> int:
-    """Write nothing more, and say why, unless whoever reads has enough ("| head"); the exit code.
-    Python would complain of the rest once more at its end."""
+    """Stop writing, and report the reason, unless the reader closed the pipe ("| head"). Returns
+    the exit code. Without this, Python would report the unwritten rest again at its end."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if not isinstance(why, BrokenPipeError):

@@ -1,8 +1,8 @@
 """``AheadReader``: from a slice to records whose deserializers are awaited.
 
-A record is made ahead of its hand-out: ``next_unmade`` gives it as bytes, whoever awaits the
-deserializers says ``made`` or ``refused``. The cursor moves when the record is handed out, not
-before: so a call that is cancelled meanwhile, or a partition that is taken away, loses nothing.
+A record is made before it is delivered: ``next_unmade`` returns it as bytes, the caller awaits the
+deserializers and calls ``made`` or ``refused``. The cursor moves when the record is delivered, not
+before: so a call that is cancelled meanwhile, or a partition that is revoked, loses no records.
 
 ::
 
@@ -33,7 +33,7 @@ _NOTHING: Final[Iterator[Any]] = iter(())
 
 
 class NotMade(Exception):
-    """There are records, and none is made: let these readers make some, then ask again."""
+    """There are records, but none is made: let these readers make some, then ask again."""
 
     def __init__(self, readers: Sequence[AheadReader]) -> None:
         super().__init__(readers)
@@ -41,8 +41,8 @@ class NotMade(Exception):
 
 
 class AheadReader:
-    """Reads one slice as ``SliceReader`` does, with these differences: ``one`` and ``take`` raise
-    ``NotMade`` where a record would have to be made first, and there is no fast way."""
+    """Reads one slice like ``SliceReader``, but ``one`` and ``take`` raise ``NotMade`` if a record
+    must be made first, and there is no fast path."""
 
     __slots__ = (
         "__weakref__",
@@ -65,23 +65,23 @@ class AheadReader:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        """Nothing is made of what comes after the cursor."""
+        """Whether no record after the cursor is made."""
         self._ahead = copy(self._cursor)
         """How far we are."""
         self._reader = SliceReader(
             replace(self._slice, cursor=self._ahead), self._decoding, self._unpacking
         )
         self._made: deque[tuple[Record[Any, Any], int]] = deque()
-        """Records that may be handed out, each with its leader epoch."""
+        """Records that are ready for delivery, each with its leader epoch."""
         self._unmade: RawRecord | None = None
         self._failure: Exception | None = None
-        """Why the record after those cannot be handed out."""
+        """The error of the record after those."""
 
     # -- making ------------------------------------------------------------------------------
 
     @property
     def wants(self) -> bool:
-        """Whether what is made may still be handed out."""
+        """Whether made records may still be delivered."""
         return self._slice.cursor is self._cursor and self._cursor.readable
 
     @property
@@ -90,8 +90,8 @@ class AheadReader:
         return len(self._made)
 
     def next_unmade(self) -> RawRecord | None:
-        """The record to be made next, as bytes; ``None`` at the end, and where one was refused
-        until that was told. It is the same until ``made`` or ``refused``."""
+        """The next record to make, as bytes; ``None`` at the end, and after a refused record until
+        its error was raised. It stays the same until ``made`` or ``refused``."""
         if self._failure is not None:
             return None
         if self._unmade is None:
@@ -102,14 +102,14 @@ class AheadReader:
         return self._unmade
 
     def made(self, raw: RawRecord, key: object, value: object) -> None:
-        """What the deserializers have made of it."""
-        if raw is self._unmade:  # else somebody has read the slice otherwise meanwhile
+        """Store the record that the deserializers have made."""
+        if raw is self._unmade:  # otherwise the slice was read in another way meanwhile
             self._unmade = None
             record = Record(*raw[:5], key, value, *raw[7:])
             self._made.append((record, self._ahead.consumed_epoch))
 
     def refused(self, raw: RawRecord, cause: BaseException) -> None:
-        """A deserializer has raised. The record stays the next one to be made."""
+        """Store the error of a deserializer. The record stays the next one to make."""
         if raw is self._unmade:
             self._failure = not_deserialized(raw, cause)
 
@@ -122,7 +122,7 @@ class AheadReader:
 
     @property
     def current(self) -> Iterator[Record[Any, Any]]:
-        """Nothing: every record is awaited."""
+        """``None``: every record is awaited."""
         return _NOTHING
 
     def resume(self) -> None:
@@ -136,7 +136,7 @@ class AheadReader:
         return None
 
     def take(self, limit: int | None = None) -> list[Record[Any, Any]]:
-        """See ``SliceReader``. Raises ``NotMade`` if it has nothing to hand out before."""
+        """See ``SliceReader``. Raises ``NotMade`` if no record is ready."""
         count = len(self._made) if limit is None else min(limit, len(self._made))
         taken = [self._hand_out() for _ in range(count)]
         if not taken:
@@ -146,7 +146,7 @@ class AheadReader:
         return taken
 
     def fill(self, gathered: Gathered) -> None:
-        """See ``SliceReader``: columns are bytes, for which nothing is made."""
+        """See ``SliceReader``: columns are bytes, for which no record is made."""
         reader = SliceReader(self._slice, self._decoding, self._unpacking)
         try:
             reader.fill(gathered)
@@ -161,7 +161,7 @@ class AheadReader:
         return record
 
     def _need_end(self) -> None:
-        """Raise why there is nothing to hand out, unless that is because this is the end."""
+        """Raise the reason why no record is ready, unless this is the end."""
         self._catch_up()
         failure, self._failure = self._failure, None
         if failure is not None:
@@ -175,7 +175,7 @@ class AheadReader:
         return self._unmade is None and self._failure is None
 
     def _catch_up(self) -> None:
-        """What was read and has nothing to hand out is behind us: markers, gaps."""
+        """Skip offsets without records: markers, gaps."""
         if self._unmade is None:
             self._move(self._ahead.consumed, self._ahead.consumed_epoch)
 

@@ -119,7 +119,7 @@ class SliceReader:
         return taken
 
     def fill(self, gathered: Gathered) -> None:
-        """Add records, until there are no more or it is full. What it has is handed out."""
+        """Add records, until there are no more or it is full. Added records count as delivered."""
         slice_ = self._slice
         start = slice_.cursor.consumed, slice_.cursor.consumed_epoch
         try:
@@ -131,7 +131,7 @@ class SliceReader:
             if not gathered.rows:  # a part may be empty: of a batch whose records were all taken
                 raise
             gathered.stopped = True
-        except BaseException:  # Ctrl-C, memory that is out: nobody gets what was gathered
+        except BaseException:  # Ctrl-C, out of memory: the gathered records are not delivered
             self.go_back(*start)
             raise
         if self.done:

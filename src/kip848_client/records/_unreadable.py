@@ -31,7 +31,7 @@ __all__ = [
 
 
 class RecordsDamaged(RecordUnreadable):
-    """The bytes of a partition are no records from ``offset`` on."""
+    """The bytes of a partition from ``offset`` on are not valid records."""
 
 
 STOPS: Final = (RecordsDamaged, BatchUnreadable)

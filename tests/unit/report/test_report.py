@@ -22,10 +22,10 @@ A0 = TopicPartition("orders", 0)
 
 WORDS = """\
 The partition was without an owner at some time, 2 s added up. The longest gap, 2 s, was of \
-orders-0, from 12:00:01 on: c-one was not heard of any more.
+orders-0, from 12:00:01 on: c-one vanished.
 2 rebalances, half of them done in 30 ms. The longest, to epoch 2, took 50 ms.
 2 heartbeats answered, 50.0 % of them within 1 s, 1 lost.
-1 offset came from members that had lost their place, and was refused: nothing was overwritten."""
+1 offset came from members that had lost the partition, and was refused: nothing was overwritten."""
 
 
 def _story() -> list[HistoryEvent]:
@@ -180,9 +180,9 @@ def test_what_is_to_be_known_of_the_events_is_told(tmp_path: Path) -> None:
     gone = [each for each in events if each.kind != "heartbeat_lost"]
     record = Record(events=[*gone, gone[0], event("missed", NOON_MS, count=3)], bad=0, cut=1)
     text = " ".join(_page(tmp_path, record.events, record).words)
-    assert "1 event came twice, and counted once." in text
+    assert "1 event occurred twice; duplicates count once." in text
     assert "missing in these files" in text
-    assert "1 file ends amid a line: its writer was killed." in text
+    assert "1 file ends in the middle of a line: the writer was killed." in text
 
 
 def test_a_page_of_no_pictures_is_a_page() -> None:

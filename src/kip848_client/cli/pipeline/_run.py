@@ -28,7 +28,7 @@ _METRICS: Final = (
     ("bad", "counter", "Records that could not be decoded, and were left out or buried."),
     ("lag", "gauge", "Offsets that are in no batch yet, of the partitions that it has."),
     ("partitions", "gauge", "Partitions that it has."),
-    ("leaving", "gauge", "Partitions that others shall have when their batch is ended."),
+    ("leaving", "gauge", "Partitions that go to other members after the current batch."),
     ("last_batch_ms", "gauge", "How long the last batch took, in milliseconds."),
 )
 

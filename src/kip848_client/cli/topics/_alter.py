@@ -17,7 +17,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
     parser.add_argument("--topic", required=True, metavar="TOPIC", help="its name")
     parser.add_argument(
-        "--partitions", type=int, metavar="N", help="so many partitions; there is no way back"
+        "--partitions",
+        type=int,
+        metavar="N",
+        help="the new number; it cannot be reduced",
     )
     add_changes(parser)
 

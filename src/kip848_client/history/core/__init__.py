@@ -2,10 +2,10 @@
 that are computed from them. Pure.
 
 Members and the bundled coordinator write events as lines of JSON
-(``kip848_client.history.recording``). ``_schema`` says what is in a line, ``_lines`` reads it,
-``_clocks`` brings the clocks of several hosts together, ``_ownership`` finds who owned what when,
-and a module a table computes the rest. ``kip848 report`` draws what comes out. The same tables in
-SQL: ``kip848_client.spark.history``.
+(``kip848_client.history.recording``). ``_schema`` defines their fields, ``_lines`` parses them,
+``_clocks`` corrects the clocks of several hosts, ``_ownership`` finds the owners of partitions over
+time, and one module per table computes the rest. ``kip848 report`` draws the tables.
+``kip848_client.spark.history`` has the same tables in SQL.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Clocks of several hosts, brought together by what the coordinator saw.
+"""Corrects the clocks of several hosts by the coordinator's events.
 
-A heartbeat is seen four times: the member sends it, the coordinator answers it, the member has the
-answer. Where a member has as many answers with an epoch as the coordinator gave, the k-th of the
-one is the k-th of the other: the coordinator's time lies between the member's two. All pairs of a
-host together say how far its clock may be off. What is possible without any correction is not
-corrected; else the smallest correction is taken that explains all pairs, and where none does, none.
+A heartbeat has three times: the member sends it, the coordinator answers it, the member gets the
+answer. If a member got as many answers with an epoch as the coordinator sent, the k-th events of
+both belong together: the coordinator's time is between the member's two times. All pairs of a host
+together limit the error of its clock. If they are possible without a correction, there is none.
+Otherwise the smallest correction that explains all pairs is used, or none if none does.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _Key = tuple[str, str | None, int | None]
 
 
 def offsets_of_clocks(events: Iterable[HistoryEvent]) -> dict[str, int]:
-    """By host: what is to be added to the times of its members' events, in ms. Only those that
-    are not 0, sorted."""
+    """The corrections by host, in ms, to add to the times of its members' events. Sorted, without
+    zeros."""
     asked: dict[_Key, list[HistoryEvent]] = {}
     answered: dict[_Key, list[HistoryEvent]] = {}
     for event in sorted(events, key=lambda each: each.order):
@@ -48,7 +48,7 @@ def _smallest(low: int, high: int) -> int:
 
 
 def on_one_clock(events: Sequence[HistoryEvent], offsets: Mapping[str, int]) -> list[HistoryEvent]:
-    """All events once, by the coordinator's clock, in order of time."""
+    """All events without duplicates, on the coordinator's clock, in order of time."""
     found: list[HistoryEvent] = []
     for event in dict.fromkeys(events):
         offset = offsets.get(event.host, 0) if event.is_members else 0

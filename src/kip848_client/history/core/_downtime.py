@@ -1,4 +1,4 @@
-"""How long partitions were nobody's."""
+"""The table ``partition_downtime``: how long partitions had no owner."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PartitionDowntime(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Nobody owned a partition for so long."""
+    """A time in which a partition had no owner."""
 
     group_id: str
     topic: str
@@ -49,15 +49,15 @@ class Gap(NamedTuple):
     start_ms: int
     end_ms: int
     before: str
-    """Who owned it before."""
+    """The member that owned it before."""
     after: str
-    """Who owned it after."""
+    """The member that owned it after."""
     how: str
     """How the tenure before it ended."""
 
 
 def gaps_of(owned: Iterable[Tenure]) -> list[Gap]:
-    """Times in which nobody owned a partition that somebody owned before and after. ``owned`` is
+    """The times in which a partition had no owner, but had one before and after. ``owned`` is
     sorted."""
     found: list[Gap] = []
     last: Tenure | None = None

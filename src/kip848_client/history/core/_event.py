@@ -66,5 +66,5 @@ class HistoryEvent:
 
     @property
     def order(self) -> tuple[int, str, int]:
-        """What events are sorted by."""
+        """The sort key of events."""
         return self.time_ms, self.writer, self.seq

@@ -101,7 +101,7 @@ def _row(member: Member, found: _Accumulator, sla_ms: int) -> HeartbeatSla:
 
 
 def _quantile(ordered: Sequence[int], percent: int) -> int | None:
-    """The least value that so many of a hundred do not exceed (nearest rank)."""
+    """The percentile, by nearest rank: the least value that ``percent`` % do not exceed."""
     if not ordered:
         return None
     return ordered[-(-percent * len(ordered) // 100) - 1]

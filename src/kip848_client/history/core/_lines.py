@@ -1,4 +1,4 @@
-"""From an event to a line of JSON, and from whatever is in a file to an event or a reason."""
+"""Writes an event as a line of JSON, and parses a line of a file, which may be invalid."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from kip848_client.history.core._schema import FIELDS, SCHEMA, Field, Role
 __all__ = ["LINE_BYTES_MAX", "BadLine", "line_of", "parse_line"]
 
 LINE_BYTES_MAX: Final = 4 << 20
-"""A longer line is no event: one that names 100,000 partitions has less than a megabyte."""
+"""The longest valid line: an event with 100,000 partitions has less than a megabyte."""
 _NUMBER_MAX: Final = (1 << 53) - 1
-"""JSON's readers do not agree about greater numbers."""
+"""JSON parsers disagree about larger numbers."""
 _ROLES: Final = frozenset(role.value for role in Role)
 _SHOWN: Final = 60
 
 
 class BadLine(ValueError):
-    """A line that is no event; the text says why."""
+    """A line is not an event; the text is the reason."""
 
 
 def line_of(event: HistoryEvent) -> bytes:
-    """The event as a line of JSON, with its newline; what it does not have is left out."""
+    """The event as a line of JSON, with its newline; missing fields are omitted."""
     said: dict[str, object] = {}
     for field in FIELDS:
         value: object = getattr(event, field.name)
@@ -46,7 +46,7 @@ def _rows_of(partitions: tuple[TopicPartition, ...]) -> list[dict[str, object]] 
 
 
 def parse_line(line: bytes) -> HistoryEvent:
-    """The event that a line says. Raises ``BadLine``; nothing else, whatever the bytes are."""
+    """Parse an event. Raises ``BadLine``, and no other error, for any bytes."""
     if len(line) > LINE_BYTES_MAX:
         raise BadLine(f"it has more than {LINE_BYTES_MAX} bytes")
     try:

@@ -1,4 +1,4 @@
-"""From the events that a consumer tells to those of the history. Pure."""
+"""Converts the events of a consumer to events of the history. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["Who", "event_of"]
 
 
 class Who(TypedDict):
-    """Whose events they are: fields that all of a member's events share."""
+    """The fields that all events of a member share."""
 
     role: str
     group_id: str
@@ -42,7 +42,7 @@ class Who(TypedDict):
 
 
 def _of(*names: str, **said: object) -> Callable[[Any], dict[str, object]]:
-    """Fields that have the same name, and others by the name of the event's attribute."""
+    """Copy fields with the same name, and others from the attribute named for each."""
 
     def read(event: Any) -> dict[str, object]:
         found = {name: getattr(event, name) for name in names}

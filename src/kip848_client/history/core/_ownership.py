@@ -1,9 +1,8 @@
-"""Who owned which partition when.
+"""The owners of partitions over time.
 
-A member owns a partition from ``assigned`` until ``revoked`` or ``lost``. What a member says
-itself counts; of a member that has written no event, what the coordinator saw. A member that
-vanished owned what it had until its last sign of life: its last event, or the last heartbeat that
-the coordinator answered.
+A member owns a partition from ``assigned`` until ``revoked`` or ``lost``. The member's own events
+count; if it has written none, those of the coordinator. A member that vanished owned its partitions
+until its last sign of life: its last event, or the last heartbeat that the coordinator answered.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ class Tenure(NamedTuple):
     end_ms: int
     member_id: str
     how: str
-    """How it ended: ``revoked``, ``lost``, ``assigned`` (again), or ``vanished``: the member was
-    not heard of any more, which also is so at the end of the record."""
+    """How it ended: ``revoked``, ``lost``, ``assigned`` (again), or ``vanished``: the member has no
+    later events, which is also so at the end of the record."""
 
 
 def with_own_events(events: Iterable[HistoryEvent]) -> frozenset[Member]:
@@ -45,9 +44,9 @@ def with_own_events(events: Iterable[HistoryEvent]) -> frozenset[Member]:
 
 
 def tenures(events: Iterable[HistoryEvent], *, granted: bool = False) -> list[Tenure]:
-    """All of them, sorted by partition and time. ``events`` are on one clock and sorted. With
-    ``granted``, all as the coordinator saw them: what a member that was put out still works on is
-    not its own any more."""
+    """All tenures, sorted by partition and time. ``events`` are on one clock and sorted. With
+    ``granted``, only the coordinator's events count: a member that was fenced no longer owns the
+    partitions that it still processes."""
     events = list(events)
     own = frozenset[Member]() if granted else with_own_events(events)
     alive: dict[Member, int] = {}

@@ -1,8 +1,8 @@
 """How long groups took to get from one epoch to the next.
 
-A rebalance to an epoch begins with the first event that knows of it: that the group has it, or that
-a member does. It ends with the last step that a member took in it: it got the epoch, or partitions
-while it had it. A member that gives partitions up has the epoch before, and gets the new one after.
+A rebalance to an epoch begins with the first event of that epoch, of the group or a member. It ends
+with the last step of a member in it: the member got the epoch, or got partitions in it. A member
+that gives up partitions still has the epoch before, and gets the new one afterwards.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All four tables of some events."""
+"""Computes all four tables from events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kip848_client.history.core._zombies import ZombieCommit, zombie_commits
 __all__ = ["SLA_MS", "Tables", "tables_of"]
 
 SLA_MS: Final = 1_000
-"""How soon a heartbeat is to be answered, unless something else is said."""
+"""The default limit for the answer to a heartbeat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +33,11 @@ class Tables:
     """
 
     events: tuple[HistoryEvent, ...]
-    """Each once, on one clock, in order of time."""
+    """The events without duplicates, on one clock, in order of time."""
     clock_offsets: Mapping[str, int]
-    """By host: what was added to the times of its members, in ms. Not those of 0."""
+    """The clock corrections by host, in ms, without zeros."""
     tenures: tuple[Tenure, ...]
-    """Who owned what when, sorted by partition and time."""
+    """The owners of partitions over time, sorted by partition and time."""
     sla_ms: int
     partition_downtime: tuple[PartitionDowntime, ...]
     heartbeat_sla: tuple[HeartbeatSla, ...]

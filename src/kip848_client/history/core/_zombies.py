@@ -1,10 +1,10 @@
-"""Commits of members that had no business any more with what they committed.
+"""The table ``zombie_commits``: commits of members that no longer owned the partition.
 
-Refused: the coordinator did not take it, because the member's epoch was stale or it was not in the
-group any more. Accepted: the offset was stored while the coordinator had given the partition to
-another member, and not to this one, which is how work is lost. That takes events of the
-coordinator, which alone knows what it stored and gave; where it has written none of a group,
-refusals are told by the members.
+Refused: the coordinator did not store the offset, because the member's epoch was stale or it was no
+longer in the group. Accepted: the offset was stored while the coordinator had assigned the
+partition to another member, so that records may be skipped. Accepted commits need events of the
+coordinator, because only it knows what it stored and assigned. Without such events of a group, the
+members' events show the refusals.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ZombieCommit(NamedTuple):
 
 
 class _Owners:
-    """Who owned what, by partition."""
+    """The owners of partitions."""
 
     def __init__(self, owned: Iterable[Tenure]) -> None:
         self._of: dict[tuple[str, str, int], list[Tenure]] = {}
@@ -58,7 +58,7 @@ class _Owners:
         self._starts = {key: [each.start_ms for each in mine] for key, mine in self._of.items()}
 
     def at(self, group_id: str, tp: TopicPartition, time_ms: int) -> set[str]:
-        """The members that owned it then: at the beginning of a tenure, not at its end."""
+        """The members that owned it then. A tenure includes its start and excludes its end."""
         key = (group_id, tp.topic, tp.partition)
         mine = self._of.get(key, [])
         begun = bisect_right(self._starts.get(key, []), time_ms)
@@ -84,7 +84,7 @@ def zombie_commits(events: Iterable[HistoryEvent], owned: Iterable[Tenure]) -> l
         if outcome is None or event.member_id is None:
             continue
         if event.is_members and event.group_id in watched:
-            continue  # the coordinator tells of the same
+            continue  # the coordinator has an event for it, too
         for tp in event.partitions:
             at = (by_members if event.is_members else granted).at(event.group_id, tp, event.time_ms)
             others = sorted(at - {event.member_id})
@@ -106,6 +106,6 @@ def zombie_commits(events: Iterable[HistoryEvent], owned: Iterable[Tenure]) -> l
 
 
 def _order(row: ZombieCommit) -> tuple[object, ...]:
-    """Where a value is not there, it comes first."""
+    """The sort key; missing values come first."""
     epoch = row.member_epoch
     return (*row[:3], epoch is not None, epoch or 0, *row[4:7], row.cause or "", row.owner or "")

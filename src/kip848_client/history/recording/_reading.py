@@ -1,4 +1,4 @@
-"""Files of events, as they are found: with lines cut short, lines twice, and what is no event."""
+"""Reads files of events, which may have truncated, duplicate or invalid lines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Record:
     """What was found in some files of events."""
 
     events: list[HistoryEvent] = field(default_factory=list[HistoryEvent])
-    """All of them, with duplicates."""
+    """All events, with duplicates."""
     bad: int = 0
     """How many lines are not events."""
     cut: int = 0
@@ -101,7 +101,7 @@ def _read(path: Path, record: Record) -> None:
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Lines that are not blank, with their numbers; of one that is too long its begin."""
+    """The non-blank lines with their numbers; of a line that is too long, its start."""
     number = 0
     while line := file.readline(LINE_BYTES_MAX + 1):
         number += 1

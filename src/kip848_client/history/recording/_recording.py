@@ -1,4 +1,4 @@
-"""Follow a consumer, and write down what happens to it."""
+"""Follows a consumer, and records what happens to it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Recording:
             await self._put(event_of(told, self._who))
 
     def _look(self) -> None:
-        """Who the member is can be seen as long as it runs."""
+        """Read the member's identity while it runs."""
         view = self._consumer.member
         if view is not None:
             self._who["member_id"] = view.member_id

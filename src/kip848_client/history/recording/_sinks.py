@@ -1,4 +1,4 @@
-"""Where events are written to: a file of lines, or a topic."""
+"""The targets of events: a file of lines, or a topic."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class HistoryFile:
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         size = os.fstat(self._file).st_size
         if size and os.pread(self._file, 1, size - 1) != b"\n":
-            os.write(self._file, b"\n")  # whoever wrote before was killed amid a line
+            os.write(self._file, b"\n")  # the last writer was killed in the middle of a line
 
     def append(self, event: HistoryEvent) -> None:
         """Write an event now.
@@ -97,7 +97,7 @@ class HistoryFile:
         """
         line = line_of(event)
         written = os.write(self._file, line)
-        if written < len(line):  # the disk is full: the rest would be another's line
+        if written < len(line):  # the disk is full: the rest could end up in another line
             raise OSError(f"{written} of {len(line)} bytes were written")
 
     def end(self) -> None:

@@ -24,11 +24,9 @@ __all__ = ["pictures_of", "write_page", "write_pictures"]
 
 _PNG_DPI: Final = 150
 _SVG_DPI: Final = 110
-_MISSING: Final = (
-    f"pictures are made by matplotlib, which is not installed: {installation('report')}"
-)
+_MISSING: Final = f"pictures need matplotlib, which is not installed: {installation('report')}"
 _GROUPS: Final = 20
-"""So many groups have pictures on a page; the others their numbers."""
+"""The most groups with pictures on a page; all others have only numbers."""
 
 
 def pictures_of(view: GroupView) -> dict[str, Figure]:
@@ -131,7 +129,7 @@ def write_pictures(folder: str | os.PathLike[str], tables: Tables) -> list[Path]
 
 
 def _prefix(views: Sequence[GroupView], number: int) -> str:
-    """The group's name as far as any file system takes it, and its number, for those are many."""
+    """A file name from the group's name and number, valid on any file system."""
     if len(views) == 1:
         return ""
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", views[number].group_id)[:60].strip(".")

@@ -16,7 +16,7 @@ __all__ = ["Figure", "Finding", "figures_of", "findings_of", "notes_of", "scope_
 
 _WORTH_TELLING_MS: Final = 20
 _HOW: Final = {
-    "vanished": "{} was not heard of any more",
+    "vanished": "{} vanished",
     "revoked": "{} gave it up",
     "lost": "{} lost it",
     "assigned": "{} was given it again",
@@ -38,7 +38,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number that stands for a group, large, with what it is."""
+    """A key figure of a group, with its meaning."""
 
     value: str
     what: str
@@ -115,7 +115,7 @@ def _downtime(view: GroupView) -> Finding:
         return Finding("No member owned a partition.", good=False)
     down = [row for row in rows if row.downtime_ms]
     if not down:
-        return Finding("No partition was without an owner once it had one.", good=True)
+        return Finding("No partition was without an owner after its first one.", good=True)
     worst = max(view.gaps, key=lambda gap: (gap.end_ms - gap.start_ms, -gap.start_ms))
     who = f"{_count_of(len(down), len(rows))} without an owner at some time"
     total = duration_text(sum(row.downtime_ms for row in down))
@@ -188,16 +188,18 @@ def _zombies(view: GroupView) -> list[Finding]:
         text = (
             f"{plural(stored, 'offset')} of {names} "
             f"{'was' if stored == 1 else 'were'} stored while another member owned the partition: "
-            "records may be skipped, or worked on twice."
+            "records may be skipped, or processed twice."
         )
         found.append(Finding(text, good=False))
     if refused:
         text = (
-            f"{plural(refused, 'offset')} came from members that had lost their place, and "
+            f"{plural(refused, 'offset')} came from members that had lost the partition, and "
             f"{'was' if refused == 1 else 'were'} refused: nothing was overwritten."
         )
         found.append(Finding(text, good=True))
-    return found or [Finding("No commit came from a member that had lost its place.", good=True)]
+    return found or [
+        Finding("No commit came from a member that had lost its partition.", good=True)
+    ]
 
 
 def _some(names: Sequence[str]) -> str:
@@ -207,7 +209,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def notes_of(tables: Tables, record: Record) -> list[str]:
-    """What is to be known of the events themselves."""
+    """Notes about the events themselves."""
     notes = [
         f"The clock of {short(host)} was put right by {duration_text(abs(offset))}: it was "
         f"{'behind' if offset > 0 else 'ahead of'} the coordinator's."
@@ -216,13 +218,15 @@ def notes_of(tables: Tables, record: Record) -> list[str]:
     ]
     twice = len(record.events) - len(tables.events)
     if twice:
-        notes.append(f"{plural(twice, 'event')} came twice, and counted once.")
+        notes.append(f"{plural(twice, 'event')} occurred twice; duplicates count once.")
     if record.missing:
         verb = "is" if record.missing == 1 else "are"
         notes.append(f"{plural(record.missing, 'event')} {verb} missing in these files.")
     if record.cut:
         verb = "ends" if record.cut == 1 else "end"
-        notes.append(f"{plural(record.cut, 'file')} {verb} amid a line: its writer was killed.")
+        notes.append(
+            f"{plural(record.cut, 'file')} {verb} in the middle of a line: the writer was killed."
+        )
     if record.bad:
         first = record.complaints[0]
         verb = "is" if record.bad == 1 else "are"

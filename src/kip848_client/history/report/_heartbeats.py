@@ -1,4 +1,4 @@
-"""How soon heartbeats were answered, and which members were silent for long."""
+"""The picture of heartbeats: how soon they were answered, and long silences."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SILENT: Final = 10
 
 
 def heartbeats_picture(view: GroupView) -> Figure:
-    """Left a dot a heartbeat, right the longest silences."""
+    """Left: one dot per heartbeat; right: the longest silences."""
     rows = view.heartbeat_sla
     if not rows:
         return message("No heartbeat in these events.")
@@ -116,7 +116,7 @@ def _mark_wrong(axes: Axes, wrong: dict[str, list[float]]) -> None:
 
 
 def _percentile_line(axes: Axes, view: GroupView, dots: Sequence[tuple[float, float]]) -> None:
-    """Where so many dots are, 99 of 100 are below this."""
+    """The line below which 99 of 100 dots are, if there are enough of them."""
     span_s = max(seconds(view, view.end_ms), 0.001)
     bins: dict[int, list[float]] = {}
     for x, y in dots:

@@ -1,4 +1,4 @@
-"""Who owned which partition when, and when nobody did."""
+"""The picture of ownership: the owners of partitions over time, and times without one."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ _ROWS_WITH_NAMES: Final = 36
 _MANY_ROWS_IN: Final = 7.0
 _TOPICS_WITH_NAMES: Final = 30
 _RECTANGLES: Final = 1_500
-"""More are drawn as pixels, not as shapes: the page would be megabytes."""
+"""More bars than this are drawn as pixels: as shapes, the page would have megabytes."""
 _THICK: Final = 0.84
 _LINE: Final = 100
 _CHARACTER_IN: Final = 0.075
 _PIXEL: Final = 1 / 900
-"""What is shorter, of all time, is drawn as if it were so long."""
+"""The least width of a bar, as a fraction of the whole time."""
 
 _Rows = Mapping[tuple[str, int], int]
 Rectangle = tuple[tuple[float, float], ...]
 
 
 def ownership_picture(view: GroupView) -> Figure:
-    """Above, how many partitions had no owner, and how many members there were; below, a row a
+    """Top: how many partitions had no owner, and how many members there were; below: one row per
     partition."""
     if not view.tenures:
         return message("No member owned a partition in these events.")
@@ -72,7 +72,7 @@ def ownership_picture(view: GroupView) -> Figure:
 
 
 def _lives(tenures: Iterable[Tenure]) -> list[tuple[int, int]]:
-    """From when to when each member owned anything."""
+    """The times in which each member owned partitions."""
     found: dict[str, list[tuple[int, int]]] = {}
     for each in tenures:
         found.setdefault(each.member_id, []).append((each.start_ms, each.end_ms))
@@ -89,7 +89,7 @@ def _lives(tenures: Iterable[Tenure]) -> list[tuple[int, int]]:
 
 
 def _steps(axes: Axes, view: GroupView, times: Sequence[tuple[int, int]], color: str) -> None:
-    """How many of these times there were at once."""
+    """How many of these times overlap, over time."""
     changes: Counter[int] = Counter()
     for start_ms, end_ms in times:
         changes[start_ms] += 1
@@ -142,7 +142,7 @@ def _rectangle(start_s: float, end_s: float, y: float, thick: float) -> Rectangl
 
 
 def _draw_gaps(axes: Axes, view: GroupView, rows: _Rows, *, named: bool, few: bool) -> None:
-    """Thinner than what is owned, so that they are seen without their colour, too."""
+    """Draw gaps thinner than owned times, so that they are visible without colour, too."""
     least_s = seconds(view, view.end_ms) * _PIXEL
     shapes: list[Rectangle] = []
     for gap in view.gaps:
@@ -156,7 +156,7 @@ def _draw_gaps(axes: Axes, view: GroupView, rows: _Rows, *, named: bool, few: bo
 
 
 def _write_names(axes: Axes, view: GroupView, rows: _Rows) -> None:
-    """In each bar that is long enough, who it is."""
+    """Write the name of the member into each bar that is long enough."""
     span_s = max(seconds(view, view.end_ms), 0.001)
     for each in view.tenures:
         name = view.names.get(each.member_id, each.member_id)
@@ -197,8 +197,8 @@ def _name_topics(axes: Axes, rows: _Rows) -> None:
 
 
 def _colors(view: GroupView) -> dict[str, str]:
-    """A colour a member; where there are too few, one that differs from those whom it takes
-    partitions over from, and gives them to."""
+    """One colour per member. If there are too few colours, a member's colour differs from those of
+    the members with which it exchanges partitions."""
     members = list(view.names)
     if len(members) <= len(MEMBERS):
         return dict(zip(members, MEMBERS, strict=False))

@@ -1,4 +1,4 @@
-"""The page: words on top, then pictures, then the worst rows. It needs nothing but itself."""
+"""The page: findings, pictures, then the worst rows, in one self-contained file."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ footer{margin-top:48px;color:var(--grey);font-size:13px}
 """
 _ORDER: Final = ("ownership", "rebalances", "heartbeats", "zombies")
 _ALT: Final = {
-    "ownership": "A row for each partition: who owned it when, and in red when nobody did",
+    "ownership": "One row per partition: its owners over time, and in red the times without one",
     "rebalances": "How long each rebalance took",
     "heartbeats": "How soon heartbeats were answered, and the longest silences",
-    "zombies": "Commits of members that had lost their place",
+    "zombies": "Commits of members that had lost their partition",
 }
 
 
@@ -88,10 +88,10 @@ def page_of(
     if notes:
         parts += ["<h3>About these events</h3>", _list((note, True) for note in notes)]
     parts.append(
-        "<footer>Made by <code>kip848 report</code>. A partition is owned from when its listener "
-        "is told that it is assigned until it is told that it is revoked or lost; a member that "
-        "was not heard of any more owned it until its last sign of life. A rebalance begins with "
-        "the first event that knows of its epoch, and ends with the last step of a member in it."
+        "<footer>Made by <code>kip848 report</code>. A member owns a partition from the listener "
+        "call that assigns it until the one that revokes or loses it; a member that vanished owned "
+        "it until its last sign of life. A rebalance begins with the first event of its epoch, and "
+        "ends with the last step of a member in it."
         "</footer></main></body></html>\n"
     )
     return "\n".join(parts)
@@ -122,7 +122,7 @@ def _group(number: int, view: GroupView, svgs: Mapping[str, str], *, alone: bool
 
 
 def _own_ids(svg: str, prefix: str) -> str:
-    """Several pictures are on one page: an id of one must not be found in another."""
+    """Make the ids of a picture unique: several pictures are on one page."""
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', svg)
     svg = re.sub(r'(href=")#', rf"\1#{prefix}-", svg)
     return re.sub(r"url\(#", f"url(#{prefix}-", svg)
@@ -155,7 +155,7 @@ def _partitions(view: GroupView) -> str:
         )
         for row in rows[:_ROWS]
     ]
-    title = "Partitions, those first that were without an owner for longest"
+    title = "Partitions, by the time without an owner"
     heads = ("partition", "without an owner", "gaps", "longest", "owners", "owned by several")
     return _table(title, heads, shown, len(rows))
 
@@ -204,7 +204,7 @@ def _commits(view: GroupView) -> str:
         )
         for row in rows[:_ROWS]
     ]
-    title = "Commits of members that had lost their place, those first that were stored"
+    title = "Commits of members that had lost their partition, stored ones first"
     heads = ("member", "partition", "when", "outcome", "why", "owner then")
     return _table(title, heads, shown, len(rows))
 

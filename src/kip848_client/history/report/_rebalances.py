@@ -1,4 +1,4 @@
-"""How long rebalances took."""
+"""The picture of rebalances: how long they took."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMED: Final = 3
 
 
 def rebalances_picture(view: GroupView) -> Figure:
-    """One line a rebalance, where it began, as high as it took long."""
+    """One line per rebalance, at its start, as high as its duration."""
     rows = view.rebalance_duration
     if not rows:
         return message("No rebalance in these events.")

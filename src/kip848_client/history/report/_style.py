@@ -1,4 +1,4 @@
-"""What all pictures share: few colours that everybody can tell apart, thin lines, a time axis."""
+"""The style of all pictures: few colours that are easy to distinguish, a time axis."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ GREY: Final = "#6e7781"
 QUIET: Final = "#d8dee4"
 BLUE: Final = "#33658a"
 RED: Final = "#c1121f"
-"""For what is wrong, and nothing else."""
+"""Only for problems."""
 MEMBERS: Final = ("#77aadd", "#eedd88", "#44bb99", "#bbcc33", "#aaaaee", "#dddddd")
-"""Light, so that names in them can be read; told apart by who sees no red, green or blue."""
+"""Light, so that names in them are readable; distinct for colour-blind people, too."""
 SHADES: Final = ("#77aadd", "#b8d4ee", "#4f86b5", "#dbe9f6", "#94bfe3")
-"""Where there are more members than colours: a change of shade is a hand-over."""
+"""For more members than colours: a change of shade is a hand-over."""
 WIDTH_IN: Final = 11.0
 
 _STYLE: Final[dict[str, Any]] = {
@@ -77,7 +77,7 @@ _TICKS: Final = 10
 
 @contextmanager
 def styled() -> Generator[None]:
-    """Pictures that are made and written within look the same, whatever the user has set."""
+    """Use the same settings of matplotlib for all pictures, whatever the user has set."""
     with mpl.rc_context():
         mpl.rcdefaults()
         for name, value in _STYLE.items():
@@ -86,31 +86,31 @@ def styled() -> Generator[None]:
 
 
 def figure(height_in: float) -> Figure:
-    """An empty picture, without a window or a global."""
+    """An empty picture, without a window or global state."""
     return Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
 
 
 def message(text: str) -> Figure:
-    """A picture of which there is nothing to draw."""
+    """A picture with only a text, when there is nothing to draw."""
     empty = figure(1.4)
     empty.text(0.5, 0.5, text, ha="center", va="center", color=GREY, size=11)
     return empty
 
 
 def bare(axes: Axes) -> None:
-    """Without a frame; what is to be read are the labels."""
+    """Remove the frame; keep the labels."""
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(False)
     axes.tick_params(length=0)
 
 
 def seconds(view: GroupView, time_ms: int) -> float:
-    """Where a time is on the axis."""
+    """The position of a time on the axis."""
     return (time_ms - view.start_ms) / 1_000
 
 
 def time_axis(axes: Axes, view: GroupView, *, label: bool = True) -> None:
-    """Ticks at round times, of the clock where there is one."""
+    """Ticks at round times, of day if the times are real."""
     span_s = max(seconds(view, view.end_ms), 0.001)
     axes.set_xlim(-0.01 * span_s, 1.01 * span_s)
     step_s = next((each for each in _STEPS_S if span_s / each <= _TICKS), None)
@@ -146,5 +146,5 @@ def _label(view: GroupView) -> str:
 def _date(time_ms: int) -> str:
     try:
         return datetime.fromtimestamp(time_ms / 1_000, UTC).strftime("%Y-%m-%d")
-    except (OverflowError, ValueError, OSError):  # no calendar goes so far
+    except (OverflowError, ValueError, OSError):  # outside the calendar
         return ""

@@ -1,4 +1,4 @@
-"""One group of a history, ready to be shown: its rows, names that can be read, its time."""
+"""One group of a history, ready to be shown: its rows, readable names, its times."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _view(group_id: str, events: list[HistoryEvent], tables: Tables) -> GroupVie
 
 
 def _names(events: Iterable[HistoryEvent]) -> dict[str, str]:
-    """``client.id`` where a member has one, with a number where several have the same."""
+    """``client.id`` if a member has one, with a number if several have the same."""
     wished: dict[str, str] = {}
     for event in events:
         if event.member_id is not None:
@@ -139,7 +139,7 @@ def _names(events: Iterable[HistoryEvent]) -> dict[str, str]:
 
 
 def short(name: str, most: int = _NAME_MAX) -> str:
-    """A name that fits, on one line: what differs is most often at its ends."""
+    """A shortened name on one line, cut in the middle: names differ at either end."""
     shown = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name)
     if len(shown) <= most:
         return shown
@@ -151,7 +151,7 @@ def clock_text(time_ms: int) -> str:
     """``12:09:34`` (UTC)."""
     try:
         return datetime.fromtimestamp(time_ms / 1_000, UTC).strftime("%H:%M:%S")
-    except (OverflowError, ValueError, OSError):  # no calendar goes so far
+    except (OverflowError, ValueError, OSError):  # outside the calendar
         return f"{time_ms} ms"
 
 

@@ -1,4 +1,4 @@
-"""Commits of members that had lost their place."""
+"""The picture of commits of members that had lost their partition."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _MEMBERS: Final = 15
 
 
 def zombies_picture(view: GroupView) -> Figure:
-    """A row a member; full marks are offsets that were stored."""
+    """One row per member; filled marks are offsets that were stored."""
     rows = view.zombie_commits
     if not rows:
-        return message("No commit came from a member that had lost its place.")
+        return message("No commit came from a member that had lost its partition.")
     stored_first = sorted(rows, key=lambda row: (row.outcome != "accepted", row.time_ms))
     members = list(dict.fromkeys(row.member_id for row in stored_first))
     shown = {member: number for number, member in enumerate(members[:_MEMBERS])}
@@ -49,7 +49,7 @@ def zombies_picture(view: GroupView) -> Figure:
     time_axis(axes, view)
     more = len(members) - len(shown)
     axes.set_title(
-        "Commits of members that had lost their place"
+        "Commits of members that had lost their partition"
         + (f", first {_MEMBERS} of {len(members)} members" if more else "")
     )
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, borderaxespad=0.2)

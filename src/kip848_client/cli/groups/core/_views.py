@@ -152,7 +152,7 @@ def group_offsets(
     committed: Mapping[TopicPartition, CommittedOffset],
     ends: Mapping[TopicPartition, int],
 ) -> GroupOffsets:
-    """Members with most partitions first, then partitions that nobody has."""
+    """Members with most partitions first, then partitions without an owner."""
     by_size = sorted(group.members, key=lambda each: (-len(each.assignment), each.member_id))
     rows = [
         OffsetRow(tp, committed.get(tp), ends.get(tp), member)
