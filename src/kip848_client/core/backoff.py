@@ -8,7 +8,7 @@ from typing import Final
 __all__ = ["Backoff", "Jitter", "backoff_ms"]
 
 Jitter = Callable[[int], int]
-"""Takes a pause in ms and returns it varied by up to 20 %; ``lambda ms: ms`` is no variation."""
+"""Takes a pause in ms and returns it varied by up to 20 %; ``lambda ms: ms`` keeps it."""
 
 _MAX_DOUBLINGS: Final = 20
 

@@ -39,11 +39,21 @@ _CODECS: Final = {
 
 
 def unpack_small(number: int, payload: bytes, limit: int, magic: int = 2) -> bytes | None:
-    """Unpack ``payload`` if that is fast. ``None`` if the result may exceed ``SMALL_BYTES`` or
-    ``limit``; then call ``unpack``.
+    """Unpack a payload if that is fast enough for an event loop.
 
-    ``number`` is Kafka's number of the codec, ``magic`` that of the batch. Raises
-    ``CorruptPayload`` and ``UnknownCodec``.
+    Args:
+        number: Kafka's number of the codec.
+        payload: The compressed bytes.
+        limit: The maximum unpacked size in bytes.
+        magic: The format of the batch, 0 to 2.
+
+    Returns:
+        The unpacked bytes; ``None`` if they may exceed ``SMALL_BYTES`` or ``limit``. Then call
+        ``unpack``.
+
+    Raises:
+        CorruptPayload: The payload is invalid.
+        UnknownCodec: The codec is unknown.
     """
     codec = _CODECS.get(number) or _codec(number)
     if len(payload) > _SMALL_PAYLOAD_BYTES:
@@ -59,10 +69,23 @@ def unpack_small(number: int, payload: bytes, limit: int, magic: int = 2) -> byt
 def unpack(
     number: int, payload: bytes, limit: int, *, magic: int = 2, head: bytes = b""
 ) -> Unpacked:
-    """Unpack ``payload``, or its first ``limit`` bytes if it unpacks to more.
+    """Unpack a payload up to a limit.
 
-    ``head`` is put before the result and not counted. Otherwise like ``unpack_small``, but this can
-    take seconds: call it in a thread. It releases the GIL.
+    This can take seconds, so call it in a thread; it releases the GIL.
+
+    Args:
+        number: Kafka's number of the codec.
+        payload: The compressed bytes.
+        limit: The maximum unpacked size in bytes.
+        magic: The format of the batch, 0 to 2.
+        head: Bytes to put before the result; they do not count towards ``limit``.
+
+    Returns:
+        The unpacked bytes, or the first ``limit`` bytes if there are more.
+
+    Raises:
+        CorruptPayload: The payload is invalid.
+        UnknownCodec: The codec is unknown.
     """
     codec = _codec(number)
     payload, size = codec.look(payload, limit, magic)
@@ -70,7 +93,18 @@ def unpack(
 
 
 def pack(number: int, data: bytes) -> bytes:
-    """Return ``data`` compressed by the codec with this number; 0 returns it unchanged."""
+    """Compress data.
+
+    Args:
+        number: Kafka's number of the codec; 0 is no compression.
+        data: The bytes to compress.
+
+    Returns:
+        The compressed bytes.
+
+    Raises:
+        UnknownCodec: The codec is unknown.
+    """
     return _codec(number).pack(data) if number else bytes(data)
 
 

@@ -253,8 +253,8 @@ class EncoderSource(_Source):
 class DecoderSource(_Source):
     """``run(data, p, size)``: reads a message at ``p``; returns it and the position after it.
 
-    A missing struct is one shared object for all rows of a message, of which there can be
-    thousands: replace it, do not change it.
+    A missing struct is one shared object for all rows of a message (there can be thousands):
+    replace it, do not change it.
     """
 
     signature = "def run(data, p, size):"
