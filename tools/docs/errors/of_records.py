@@ -14,9 +14,9 @@ from kip848_client.core.fetch._error_rules import (
     reaction,
     reaction_to_whole,
 )
+from kip848_client.core.fetch._partition_errors import AGAIN_MS
 from kip848_client.core.fetch._positions import RETRY_MS
 from kip848_client.core.fetch._queries import REMEDIES, Remedy, remedy_for
-from kip848_client.core.fetch._partition_errors import AGAIN_MS
 from kip848_client.error_codes import ErrorCode
 from tools.docs.errors.columns import Column, Told
 
