@@ -35,7 +35,8 @@ __all__ = ["ClientRuntime"]
 _log = logging.getLogger("kip848_client")
 
 _GRACE_S: Final = 1.0
-"""What the client's task gets to end after it was cancelled."""
+"""What the client's task gets, at least, to end after it was cancelled: in a busy event loop it needs
+many turns."""
 
 
 def _failed(text: str, cause: BaseException | None) -> Kip848Error:
@@ -285,7 +286,7 @@ class ClientRuntime:
         if self.task is None:
             return
         self.task.cancel()
-        _, running = await asyncio.wait([self.task], timeout=_GRACE_S)
+        _, running = await asyncio.wait([self.task], timeout=max(_GRACE_S, self.left_s()))
         if running:
             raise Kip848Error(f"a task of the {self.noun} does not end although it was cancelled")
 
