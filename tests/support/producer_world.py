@@ -192,7 +192,7 @@ class ProducerWorld:
         batch = self.batches.setdefault(placed.batch, _Appended(placed.tp))
         assert placed.row == len(batch.values), "rows are counted"
         batch.values.append(value)
-        if placed.stir:
+        if placed.notify:
             self.post(ev.Appended())
 
     def _report(self, number: int, told: _Reported) -> None:

@@ -54,7 +54,7 @@ class Batches:
     def trouble(self) -> str | None:
         return None
 
-    def hurry(self) -> None:
+    def flush_now(self) -> None:
         """There is no lingering here."""
 
     def drop_unsent(self, error: Kip848Error) -> None:

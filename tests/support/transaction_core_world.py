@@ -61,7 +61,7 @@ class CoreWorld(World):
             self.bad.add(value)
         placed = self.core.append(self.now, tp, self.now, None, value, ())
         assert placed is not None, "no room"
-        if placed.stir:
+        if placed.notify:
             self.post(ev.Appended())
 
     def give_up(self, ticket: int) -> None:

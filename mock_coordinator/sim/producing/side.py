@@ -136,7 +136,7 @@ class ProducerSide:
         assert len(rows) == placed.row, "rows are counted"
         rows.append(record)
         self._state_checks.appended(placed.batch, now_ms)
-        if placed.stir:
+        if placed.notify:
             self._driver.feed(Appended())
         return True
 

@@ -95,7 +95,7 @@ class ProduceDriver:
         """Give the core an event; what follows is done when this returns, while ``run`` runs."""
         self._steps.post(event)
 
-    def stir(self) -> None:
+    def notify(self) -> None:
         """The core wants a step: take one in the next turn of the loop."""
         if not self._is_stirred:
             self._is_stirred = True

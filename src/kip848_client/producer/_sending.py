@@ -278,8 +278,8 @@ class Sending:
             placed = await self._begin_later(tp, record, turns, is_open)
             now_ms = self._turn_ms
         self._gives_way = now_ms - self._turn_ms >= _HOGGED_MS
-        if placed.stir:
-            self._producing.stir()
+        if placed.notify:
+            self._producing.notify()
         return placed
 
     async def _begin_later(

@@ -139,7 +139,7 @@ class Harness:
         """The same for one that may find no room."""
         at = to or tp()
         placed = self.core.append(self.now, at, self.now, None, value.encode(), ())
-        if placed is None or placed.stir:
+        if placed is None or placed.notify:
             self.post(ev.Appended())
         return placed
 
@@ -155,7 +155,7 @@ class Harness:
         placed = self.core.append(
             self.now, route.of(None), self.now, None, value.encode(), (), route
         )
-        if placed is None or placed.stir:
+        if placed is None or placed.notify:
             self.post(ev.Appended())
         return placed
 

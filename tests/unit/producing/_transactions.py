@@ -86,7 +86,7 @@ class Batches:
     def is_in_flight(self) -> bool:
         return bool(self.flying)
 
-    def hurry(self) -> None:
+    def flush_now(self) -> None:
         self.is_hurried = True
 
     def drop_unsent(self, error: Kip848Error) -> None:

@@ -37,7 +37,7 @@ def test_without_linger_a_batch_is_sent_at_once() -> None:
 def test_a_full_batch_does_not_linger() -> None:
     h = Harness(SMALL)
     placed = h.append("one", "two", "thr", "fou")
-    assert [(each.batch, each.row, each.stir) for each in placed] == [
+    assert [(each.batch, each.row, each.notify) for each in placed] == [
         (1, 0, True),
         (1, 1, False),
         (1, 2, False),
@@ -52,7 +52,7 @@ def test_a_batch_asks_for_no_step_while_another_one_lingers() -> None:
     h.append("one", to=tp(0))
     h.advance(20)
     (placed,) = h.append("two", to=tp(1))
-    assert not placed.stir
+    assert not placed.notify
     h.advance(30)
     assert [each.tp for each in h.open[0].batches] == [tp(0)]
     h.advance(20)

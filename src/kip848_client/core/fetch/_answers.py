@@ -261,7 +261,7 @@ class Answers:
             self._partition_errors.rest_quietly(now_ms, partition)
             self._planner.refresh(now_ms, partition)
             return True
-        self._heal(partition)
+        self._reset_failures(partition)
         return False
 
     def _on_records(
@@ -278,7 +278,7 @@ class Answers:
             partition.fetch_offset, partition.fetch_epoch = after, epoch
             self._buffer.append(partition, node.node, piece)
             self._planner.served(partition)
-            self._heal(partition)
+            self._reset_failures(partition)
             if partition.readable:
                 self._out.append(Readable())
         if headers.garbled is not None:
@@ -314,8 +314,8 @@ class Answers:
             self._partition_errors.rest(now_ms, partition, str(error))
             self._planner.refresh(now_ms, partition)
 
-    def _heal(self, partition: Partition) -> None:
-        partition.heal()
+    def _reset_failures(self, partition: Partition) -> None:
+        partition.reset_failures()
         self._position_changes.served(partition)
 
     # -- errors ------------------------------------------------------------------------------

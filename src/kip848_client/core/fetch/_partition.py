@@ -192,7 +192,7 @@ class Partition:
         if self.cursor is not None:
             self.cursor.topic_id = topic_id
 
-    def heal(self) -> None:
+    def reset_failures(self) -> None:
         """It was answered without an error."""
         self.failures = 0
         self.troubled_since_ms = None

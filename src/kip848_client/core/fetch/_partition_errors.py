@@ -61,7 +61,8 @@ class PartitionErrors:
     def rest(self, now_ms: int, partition: Partition, why: str) -> None:
         """Something failed that may pass: leave it alone for a while, longer each time in a row."""
         if now_ms - partition.rest_until_ms >= QUIET_MS:
-            partition.heal()  # that was another trouble: an idle partition is in no answer
+            # that was another failure: an idle partition is in no answer
+            partition.reset_failures()
         self.rest_quietly(now_ms, partition)
         if partition.troubled_since_ms is None:
             partition.troubled_since_ms = now_ms
@@ -178,4 +179,4 @@ class PartitionErrors:
         partition.error = None
         partition.again = None
         self.wake(partition)
-        partition.heal()
+        partition.reset_failures()

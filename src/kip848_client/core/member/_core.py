@@ -521,7 +521,7 @@ class MemberCore:
                 self._clock.postpone(self._now + self._settings.retry_backoff_max_ms)
             return
         if self._work.retarget(sanitise(accepted.assignment)):
-            self._names.hurry()
+            self._names.ask_now()
             self._clock.target_changed(self._now)
             self._move(st.TargetChanged, f"new target at epoch {self._published.epoch}")
 

@@ -66,7 +66,7 @@ class NameLookup:
         self._failures += 1
         return asked
 
-    def hurry(self) -> None:
+    def ask_now(self) -> None:
         """There is a new target: what it needs is asked without a pause."""
         self._at_ms = 0
         self._failures = 0
@@ -74,4 +74,4 @@ class NameLookup:
     def reset(self) -> None:
         """The membership ended; the answer to an open question is not wanted any more."""
         self._asked = None
-        self.hurry()
+        self.ask_now()

@@ -53,7 +53,7 @@ class Accumulator:
         self.touched: dict[Partition, None] = {}
         self.held_bytes = 0
         """Of the budget."""
-        self.starved_bytes: int | None = None
+        self.reserved_bytes: int | None = None
         """Somebody waits for so much room."""
         self._settings = settings
         self._make_builder = make_builder
@@ -133,7 +133,7 @@ class Accumulator:
         size_bytes = self._size(tp, key, value, headers)
         held_bytes = max(self._settings.batch_bytes, size_bytes)
         if self.held_bytes and self.held_bytes + held_bytes > self._settings.buffer_bytes:
-            self._starve(held_bytes)
+            self._reserve(held_bytes)
             return None
         builder = self._make_builder(held_bytes)
         builder.append(timestamp_ms, key, value, headers)
@@ -160,8 +160,8 @@ class Accumulator:
         self._lingering[partition] = now_ms
         self._used(now_ms, tp[0])
         # while others linger that are due before, and nothing else has happened, time tells
-        stir = bool(self.touched) or next(iter(self._lingering)) is partition
-        return Placed(number, 0, tp, stir)
+        notify = bool(self.touched) or next(iter(self._lingering)) is partition
+        return Placed(number, 0, tp, notify)
 
     def fill(self, tp: TopicPartition) -> bool:
         """A record does not fit into the open batch of a partition, if there is one: it is full.
@@ -203,9 +203,9 @@ class Accumulator:
             )
         return size
 
-    def _starve(self, held_bytes: int) -> None:
-        wanted = self.starved_bytes
-        self.starved_bytes = held_bytes if wanted is None else min(wanted, held_bytes)
+    def _reserve(self, held_bytes: int) -> None:
+        wanted = self.reserved_bytes
+        self.reserved_bytes = held_bytes if wanted is None else min(wanted, held_bytes)
 
     def close(self, partition: Partition, *, full: bool) -> Batch:
         """The open batch takes no more records, and waits to be sent."""
@@ -227,8 +227,8 @@ class Accumulator:
 
     def settle(self, now_ms: int) -> Iterator[Partition]:
         """Partitions of which something may be sent now that could not before."""
-        if self.starved_bytes is not None:
-            self.hurry()  # who waits for room must not wait for what lingers
+        if self.reserved_bytes is not None:
+            self.flush_now()  # who waits for room must not wait for what lingers
         lingering, linger_ms = self._lingering, self._settings.linger_ms
         while lingering:
             partition, since_ms = next(iter(lingering.items()))
@@ -239,7 +239,7 @@ class Accumulator:
         touched, self.touched = self.touched, {}
         yield from touched
 
-    def hurry(self) -> None:
+    def flush_now(self) -> None:
         """Nothing that is open lingers any more."""
         lingering, self._lingering = self._lingering, {}
         for partition in lingering:
@@ -324,10 +324,10 @@ class Accumulator:
 
     def takes_room(self) -> bool:
         """Whether there is room now for somebody who waited for it; who is told so asks again."""
-        wanted = self.starved_bytes
+        wanted = self.reserved_bytes
         if wanted is None:
             return False
         if self.held_bytes and self.held_bytes + wanted > self._settings.buffer_bytes:
             return False
-        self.starved_bytes = None
+        self.reserved_bytes = None
         return True

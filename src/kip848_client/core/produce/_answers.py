@@ -128,7 +128,7 @@ class Answers:
     # -- one batch ---------------------------------------------------------------------------
 
     def _done(self, now_ms: int, partition: Partition, batch: Batch, place: Place) -> None:
-        partition.heal()
+        partition.reset_failures()
         partition.sequences.written(now_ms, batch)
         self._identity.written(batch.producer)
         if not batch.is_over:

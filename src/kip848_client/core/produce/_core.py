@@ -4,7 +4,7 @@ Theory of operation
 -------------------
 Records are appended between steps, without events: ``add`` puts a record into the open batch of its
 partition. When there is none, or it is full, ``append`` begins one, and may ask for a step
-(``Placed.stir``).
+(``Placed.notify``).
 
 ``step`` takes an event into the state, then *settles*: what has lingered or rested is placed with
 the broker that leads it, what has expired fails, metadata is asked for, and each broker that has
@@ -277,7 +277,7 @@ class ProducerCore:
             tp = route.of(None)
             number = self.add(tp, timestamp_ms, key, value, headers)
         if number is not None:
-            return Placed(number, self._open[tp].records - 1, tp, stir=moved)
+            return Placed(number, self._open[tp].records - 1, tp, notify=moved)
         return self._accumulator.begin(now_ms, tp, timestamp_ms, key, value, headers)
 
     def _batch_closed(self, tp: TopicPartition, size_bytes: int, full: bool) -> None:
@@ -310,9 +310,9 @@ class ProducerCore:
         told = (f"{shown(tp)}: {each.trouble}" for tp, each in found if each.trouble)
         return next(told, None)
 
-    def hurry(self) -> None:
+    def flush_now(self) -> None:
         """Send what waits without lingering."""
-        self._accumulator.hurry()
+        self._accumulator.flush_now()
 
     def drop_unsent(self, error: Kip848Error) -> None:
         """Fail all batches that are not on their way at this moment."""
@@ -359,7 +359,7 @@ class ProducerCore:
                     self._emit(do.Failed(event.ticket, _closed()))
             case ev.FlushRequested(ticket):
                 self._flushes[ticket] = self._accumulator.newest
-                self._accumulator.hurry()
+                self._accumulator.flush_now()
             case ev.WaitEnded(ticket):
                 self._flushes.pop(ticket, None)
                 self._topics.wait_ended(ticket)
@@ -470,7 +470,7 @@ class ProducerCore:
         self._check = _refuse
         self._identity.close()
         self._topics.close(_closed())
-        self._accumulator.hurry()
+        self._accumulator.flush_now()
 
     def _go_on_closing(self) -> None:
         closing = self._closing

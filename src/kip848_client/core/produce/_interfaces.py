@@ -46,7 +46,7 @@ class Batches(Protocol):
         """Why a batch is not written yet, as far as a broker or the network has said."""
         ...
 
-    def hurry(self) -> None:
+    def flush_now(self) -> None:
         """Send what waits without lingering: the transaction is to be committed."""
         ...
 

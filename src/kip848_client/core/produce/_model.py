@@ -83,7 +83,7 @@ class Placed(NamedTuple):
     batch: int
     row: int
     tp: TopicPartition
-    stir: bool
+    notify: bool
     """The core wants a step soon: post ``Appended``."""
 
 

@@ -101,7 +101,7 @@ class Partition:
             self.trouble_since_ms = now_ms
         self.trouble, self.trouble_code = why, code
 
-    def heal(self) -> None:
+    def reset_failures(self) -> None:
         """A broker took a batch."""
         self.failures = self.moves = 0
         self.left = NO_NODE

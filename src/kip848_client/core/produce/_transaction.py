@@ -501,7 +501,7 @@ class Transactions:
 
     def _go_on_committing(self) -> None:
         if not self._batches.is_empty:
-            self._batches.hurry()
+            self._batches.flush_now()
         elif self._requests.is_idle:
             if self._txn.has_sent or self._requests.may_hold:
                 self._requests.want_end(commit=True)
