@@ -35,8 +35,8 @@ __all__ = ["ClientRuntime"]
 _log = logging.getLogger("kip848_client")
 
 _GRACE_S: Final = 1.0
-"""What the client's task gets, at least, to end after it was cancelled: in a busy event loop it needs
-many turns."""
+"""What the client's task gets, at least, to end after it was cancelled. It needs several turns of
+the event loop, which other tasks may keep busy."""
 
 
 def _failed(text: str, cause: BaseException | None) -> Kip848Error:
