@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kip848_client.admin._request_router import Asking
+from kip848_client.admin._request_router import RequestRouter
 from kip848_client.core.fetch._core import FetchCore
 from kip848_client.core.produce._answers import Answers
 from kip848_client.core.produce._sender import Sender
@@ -117,7 +117,7 @@ BUGS = {
         replicas.test_of_another_cluster_no_replica_is_avoided,
     ),
     "offsets are looked up again under the old epoch": Bug(
-        Plant(Asking, "of_leaders", "epochs[tp] = epoch", "epochs.setdefault(tp, epoch)"),
+        Plant(RequestRouter, "of_leaders", "epochs[tp] = epoch", "epochs.setdefault(tp, epoch)"),
         admin_leaders.test_a_leader_that_moves_is_asked_again_under_its_new_epoch,
         {"leader": 2},
     ),
