@@ -25,8 +25,8 @@ from kip848_client.core.connect import (
     IncrementalCooperativeAssignor,
     SpreadAssignor,
 )
-from tests.unit.worker._classic_workers import ClassicWorker, ClassicWorkers
-from tests.unit.worker._workers import Worker, WorkerGroup
+from tests.unit.connect._classic_workers import ClassicWorker, ClassicWorkers
+from tests.unit.connect._workers import Worker, WorkerGroup
 
 __all__ = ["FEWEST", "INITIAL_DELAY_MS", "Ledger", "classic", "connect", "joining", "joins"]
 

@@ -18,7 +18,7 @@ from kip848_client.error_codes import ErrorCode
 from tests.known_bugs.rows import KnownBug, Proof
 from tests.support.planting import Plant
 from tests.unit.consumer import test_offsets_wire, test_record_path
-from tests.unit.fetching import (
+from tests.unit.core.fetch import (
     test_core_leaders,
     test_core_range,
     test_core_replicas,

@@ -15,7 +15,7 @@ from kip848_client.records import Decoding, SliceReader
 from kip848_client.records._list_batch import ListBatch
 from tests.known_bugs.rows import KnownBug, Proof
 from tests.support.planting import Plant
-from tests.unit.fetching import test_core_application, test_core_errors, test_core_range
+from tests.unit.core.fetch import test_core_application, test_core_errors, test_core_range
 from tests.unit.records import test_reader
 
 __all__ = ["PAUSES", "POSITIONS"]

@@ -14,7 +14,7 @@ from kip848_client.records._list_batch import ListBatch
 from tests.known_bugs.rows import KnownBug, Proof
 from tests.support.planting import Plant
 from tests.unit.consumer import test_record_path
-from tests.unit.fetching import (
+from tests.unit.core.fetch import (
     test_batch_headers,
     test_core_leaders,
     test_core_pace,

@@ -15,15 +15,15 @@ from kip848_client.error_codes import ErrorCode
 from kip848_client.runtime._topics import TopicDirectory
 from tests.known_bugs.rows import KnownBug, Proof
 from tests.support.planting import Plant
-from tests.unit.driver import test_topics
-from tests.unit.fetching import (
+from tests.unit.core.fetch import (
     test_core_pace,
     test_core_records,
     test_core_sessions,
     test_core_topics,
 )
-from tests.unit.group import test_group_core
+from tests.unit.core.group import test_group_core
 from tests.unit.mock_coordinator import test_sessions_by_id
+from tests.unit.runtime import test_topics
 
 __all__ = ["CLUSTERS", "SESSIONS", "TOPICS"]
 

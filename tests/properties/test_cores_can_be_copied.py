@@ -40,6 +40,7 @@ from tests.properties import test_fetch_core as fetching
 from tests.support.copied_core import Copying
 from tests.support.examples import examples
 from tests.support.producer_world import ProducerWorld
+from tests.unit.connect.test_classic_random_lives import World as ClassicWorld
 from tests.unit.mock_coordinator.connection.connection_harness import (
     PLAIN,
     SASL,
@@ -48,8 +49,7 @@ from tests.unit.mock_coordinator.connection.connection_harness import (
     request,
     token,
 )
-from tests.unit.telemetry import test_core as telemetry
-from tests.unit.worker.test_classic_random_lives import World as ClassicWorld
+from tests.unit.observe.telemetry import test_core as telemetry
 
 CORES: Final = (
     ClassicWorkerCore,

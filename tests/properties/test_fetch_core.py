@@ -73,7 +73,7 @@ from kip848_client.errors import (
 )
 from tests.support.examples import examples
 from tests.support.fetch_session import take_in
-from tests.unit.fetching._bytes import batch
+from tests.unit.core.fetch._bytes import batch
 
 NODES = (1, 2, 3)
 IDS = {"a": TopicId(b"a" * 16), "b": TopicId(b"b" * 16)}

@@ -50,7 +50,7 @@ from kip848_client.core.wire.messages.transactions import (
 from kip848_client.core.wire.messages.txn_offset_commit import TxnOffsetCommitResponse
 from tests.contract.message_strategies import fitted, messages
 from tests.support.examples import examples
-from tests.unit.producing._harness import RECORD_BYTES, Harness, tp
+from tests.unit.core.produce._harness import RECORD_BYTES, Harness, tp
 
 T = TopicId(b"t" * 16)
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

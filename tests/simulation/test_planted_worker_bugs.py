@@ -3,7 +3,7 @@
 A bug is put into the membership of workers for one test, as another text in the place of a few of
 its words, and worlds are played until one fails. The bugs are some of those that the tests of the
 core find by themselves: 18 in the membership of the new protocol
-(``tests/unit/worker/test_planted_bugs.py``), 19 in that of classic groups (``..classic_bugs.py``).
+(``tests/unit/connect/test_planted_bugs.py``), 19 in that of classic groups (``..classic_bugs.py``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mock_coordinator.sim.verdict import Stuck
 from mock_coordinator.sim.workers.world import WorkerWorld
 from tests.simulation import planted
 from tests.support.planting import plant
-from tests.unit.worker.test_planted_bugs import BUGS
+from tests.unit.connect.test_planted_bugs import BUGS
 
 _SEEDS: Final = range(20)
 

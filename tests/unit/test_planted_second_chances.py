@@ -20,12 +20,12 @@ from kip848_client.core.produce._transaction_requests import Requests
 from kip848_client.error_codes import ErrorCode
 from tests.support.planting import Plant, plant
 from tests.unit.admin import test_leaders as admin_leaders
-from tests.unit.fetching import test_core_replicas as replicas
-from tests.unit.producing import test_answers as answers
-from tests.unit.producing import test_core_transactions as core_transactions
-from tests.unit.producing import test_topics as topics
-from tests.unit.producing import test_transaction_lives as lives
-from tests.unit.producing import test_transaction_time_outs as time_outs
+from tests.unit.core.fetch import test_core_replicas as replicas
+from tests.unit.core.produce import test_answers as answers
+from tests.unit.core.produce import test_core_transactions as core_transactions
+from tests.unit.core.produce import test_topics as topics
+from tests.unit.core.produce import test_transaction_lives as lives
+from tests.unit.core.produce import test_transaction_time_outs as time_outs
 
 
 class Bug(NamedTuple):

@@ -24,7 +24,7 @@ from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.runtime._membership import new_member_id
 from kip848_client.runtime.client._parts import recovery
 from tests.unit.consumer.fakes import FakeClock
-from tests.unit.member._harness import MEMBER, MemberHarness
+from tests.unit.core.member._harness import MEMBER, MemberHarness
 
 TP, T = TopicPartition("t", 0), TopicId(b"t" * 16)
 

@@ -137,7 +137,7 @@ RECONCILING: Final = (
         "An automatic commit runs ahead of the application",
         "it contains only records that the application has finished",
         (
-            *named("tests/unit/offsets", "tracker::delivered_is_not_confirmed"),
+            *named("tests/unit/core/offsets", "tracker::delivered_is_not_confirmed"),
             *named(
                 "tests/simulation",
                 "planted_bugs::a_tracker_that_commits_what_was_not_handed_out",
@@ -147,7 +147,7 @@ RECONCILING: Final = (
     Case(
         "Offsets of a deleted topic cannot be committed before its partitions are revoked",
         "they are revoked anyway",
-        named("tests/unit/offsets", "committer_order::a_deleted_topic_does_not_block"),
+        named("tests/unit/core/offsets", "committer_order::a_deleted_topic_does_not_block"),
     ),
     Case(
         "That commit has a wrong time limit",
@@ -163,7 +163,7 @@ RECONCILING: Final = (
         "A partition is assigned and revoked before its start position is known",
         "no error",
         named(
-            "tests/unit/fetching",
+            "tests/unit/core/fetch",
             "positions::what_was_taken_away_before_its_offset_is_known_is_no_trouble",
         ),
     ),
@@ -179,7 +179,7 @@ RECONCILING: Final = (
         "The broker matches a pattern, and metadata is requested only by name",
         "topics are requested by id, and their leaders are kept",
         (
-            *named("tests/unit/driver", "topics::the_core_is_answered_by_id_and_by_name"),
+            *named("tests/unit/runtime", "topics::the_core_is_answered_by_id_and_by_name"),
             *named(INTEGRATION, "consumer_membership::a_pattern_is_matched_by_the_broker"),
         ),
     ),

@@ -8,7 +8,7 @@ from tools.docs.edge_cases.rows import CONSUMER, GROUP, INTEGRATION, MEMBER, Cas
 
 __all__ = ["LEAVING", "OFFSETS"]
 
-_OFFSETS: Final = "tests/unit/offsets"
+_OFFSETS: Final = "tests/unit/core/offsets"
 
 LEAVING: Final = (
     Case(

@@ -185,7 +185,7 @@ HEARTBEATS: Final = (
         "it is limited to a fifth",
         (
             *named(MEMBER, "heartbeat_timing::a_wild_jitter_is_tamed"),
-            *named("tests/unit/offsets", "committer_order::a_wild_jitter_is_tamed"),
+            *named("tests/unit/core/offsets", "committer_order::a_wild_jitter_is_tamed"),
         ),
     ),
     Case(

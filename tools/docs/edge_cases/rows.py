@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 __all__ = ["CONSUMER", "GROUP", "INTEGRATION", "MEMBER", "Case", "named"]
 
-MEMBER: Final = "tests/unit/member"
-GROUP: Final = "tests/unit/group"
+MEMBER: Final = "tests/unit/core/member"
+GROUP: Final = "tests/unit/core/group"
 CONSUMER: Final = "tests/unit/consumer"
 INTEGRATION: Final = "tests/integration"
 """Folders of tests."""

@@ -1,5 +1,5 @@
 """A classic group of workers that becomes a Connect group, request by request. What whole workers
-make of it: ``tests/unit/worker/test_mixed_groups.py``."""
+make of it: ``tests/unit/connect/test_mixed_groups.py``."""
 
 from __future__ import annotations
 
