@@ -48,7 +48,7 @@ async def test_the_code_of_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> Non
             await run(well, names)
             exec(push, names)
             with pytest.raises(UnsupportedVersion):  # the bundled broker takes no metrics
-                await names["say_who_we_are"](consumer)
+                await names["print_instance_id"](consumer)
             assert names["health"].ready
             scraped = prometheus_client.generate_latest().decode()
             assert 'kip848_consumer_assigned_partitions{client_id="kip848-client"' in scraped
