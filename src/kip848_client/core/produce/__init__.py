@@ -1,7 +1,8 @@
 """The producer's core, pure: ``ProducerCore.step(now_ms, event) -> commands``.
 
-Batches by partition, their order and their sequence numbers, what is sent to whom and when, what an
-error leads to, and transactions. No clock, no I/O, no randomness of its own.
+It keeps the batches of each partition, their order and sequence numbers, decides what is sent to
+which broker and when, how errors are handled, and runs transactions. No clock, no I/O, no
+randomness of its own.
 """
 
 from __future__ import annotations

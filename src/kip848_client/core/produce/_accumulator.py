@@ -1,7 +1,7 @@
-"""Records become batches here: open ones, the budget of bytes, linger and delivery time-outs.
+"""Collects records into batches: open batches, the memory budget, linger and delivery timeouts.
 
-An open batch holds as many bytes of the budget as it may grow to, as Java's does, so that adding a
-record counts nothing. It is closed when a record does not fit any more, or when it is sent.
+An open batch reserves as many bytes of the budget as it may grow to, as in Java, so that adding a
+record needs no accounting. It is closed when a record no longer fits, or when it is sent.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from kip848_client.errors import RecordTooLarge
 __all__ = ["Accumulator"]
 
 _OVERHEAD_BYTES: Final = 61 + 21
-"""A batch's header, and what a record has beside its key, its value and its headers at most."""
+"""The header of a batch, plus the most that a record takes besides its key, value and headers."""
 _HEADER_OVERHEAD_BYTES: Final = 10
 """Two lengths."""
 _OVER_MAX: Final = 64
-"""So many batches that are over may be kept beside as many as are not."""
+"""Finished batches kept in the heap beyond the number of live ones, before it is cleaned up."""
 
 
 class Accumulator:
-    """All partitions; none is forgotten, because brokers do not forget its sequence numbers.
-    ``touched`` are those that something may be sent of since the last step; ``closed`` is told of
-    each batch that takes no more records: partition, bytes, whether it is full; ``used`` of each
-    topic for which a batch is begun."""
+    """All partitions. None is forgotten, because brokers do not forget a partition's sequence
+    numbers. ``touched``: partitions that may have something to send since the last step. ``closed``
+    is called for each batch that takes no more records, with its partition, its bytes and whether
+    it is full; ``used`` for the topic of each new batch."""
 
     def __init__(
         self,
@@ -48,32 +48,33 @@ class Accumulator:
         used: Callable[[int, str], None],
     ) -> None:
         self.open: dict[TopicPartition, Batch] = {}
-        """Batches that take records: the hot path."""
+        """Batches that take records (the hot path)."""
         self.partitions: dict[TopicPartition, Partition] = {}
         self.touched: dict[Partition, None] = {}
         self.held_bytes = 0
-        """Of the budget."""
+        """Bytes of the budget in use."""
         self.reserved_bytes: int | None = None
-        """Somebody waits for so much room."""
+        """Bytes that a waiting caller needs."""
         self._settings = settings
         self._make_builder = make_builder
         self._closed = closed
         self._used = used
         self._number = 0
         self._lingering: dict[Partition, int] = {}
-        """Open batches that are not due yet, and since when: the first is due first."""
+        """Open batches that are not due yet, with the time each was opened. The first is due
+        first."""
         self._roots: dict[int, int] = {}
-        """Batches that the user has not heard of, by the number of the batch that the records were
-        appended to: with how many parts it has. In order."""
+        """Batches whose result has not been reported yet, in order: the number of the batch that
+        the records were first appended to, and how many parts it has now."""
         self._expiring: list[tuple[int, int, Batch]] = []
-        """By deadline; with some that are over."""
+        """Ordered by deadline; may contain finished batches."""
         self._live = 0
-        """How many are not."""
+        """How many of them are not finished."""
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- queries -----------------------------------------------------------------------------
 
     def partition(self, tp: TopicPartition) -> Partition:
-        """What is known of a partition."""
+        """The state of a partition, created if necessary."""
         partition = self.partitions.get(tp)
         if partition is None:
             alone = self._settings.transactional_id is None
@@ -87,24 +88,24 @@ class Accumulator:
 
     @property
     def unreported(self) -> int:
-        """How many appended batches the user has not heard the end of."""
+        """How many appended batches have no reported result yet."""
         return len(self._roots)
 
     def is_reported(self, barrier: int) -> bool:
-        """Whether the user has heard of all that was appended up to the batch of this number."""
+        """Whether all batches up to this number have had their result reported."""
         return not self._roots or next(iter(self._roots)) > barrier
 
     def waiting_at(self, tp: TopicPartition) -> int:
-        """How many batches of a partition are not acknowledged."""
+        """How many batches of a partition are not acknowledged yet."""
         partition = self.partitions.get(tp)
         return 0 if partition is None else len(partition.waiting) + len(partition.flying)
 
     def is_idle(self, topic: str) -> bool:
-        """Whether there is no batch of this topic."""
+        """Whether this topic has no batches."""
         return all(each.is_idle for each in self.partitions.values() if each.tp[0] == topic)
 
     def due_ms(self) -> int | None:
-        """When a batch has lingered or expired."""
+        """When the next batch has lingered long enough, or expires."""
         due = next(iter(self._lingering.values()), None)
         if due is not None:
             due += self._settings.linger_ms
@@ -126,7 +127,7 @@ class Accumulator:
         value: bytes | None,
         headers: Sequence[Header],
     ) -> Placed | None:
-        """Begin a batch with this record; ``None`` when the budget does not allow it.
+        """Begin a batch with this record; ``None`` if the budget does not allow it.
 
         Raises ``RecordTooLarge``.
         """
@@ -152,19 +153,19 @@ class Accumulator:
         )
         batch.records = 1
         if partition.is_idle:
-            partition.trouble_since_ms = now_ms  # what waited before is over
+            partition.trouble_since_ms = now_ms  # what waited before is finished
         partition.open = self.open[tp] = batch
         self.held_bytes += held_bytes
         self._roots[number] = 1
         self._await(batch)
         self._lingering[partition] = now_ms
         self._used(now_ms, tp[0])
-        # while others linger that are due before, and nothing else has happened, time tells
+        # if other batches are due earlier and nothing else has happened, the timer is enough
         notify = bool(self.touched) or next(iter(self._lingering)) is partition
         return Placed(number, 0, tp, notify)
 
     def fill(self, tp: TopicPartition) -> bool:
-        """A record does not fit into the open batch of a partition, if there is one: it is full.
+        """Close the open batch of a partition, if any, because a record does not fit into it.
         Returns whether there was one."""
         batch = self.open.get(tp)
         if batch is None:
@@ -179,7 +180,7 @@ class Accumulator:
         value: bytes | None,
         headers: Sequence[Header],
     ) -> int:
-        """At most so many bytes has a batch of this record alone."""
+        """The largest size in bytes of a batch that holds only this record."""
         size = _OVERHEAD_BYTES
         if key is not None:
             size += len(key)
@@ -208,7 +209,7 @@ class Accumulator:
         self.reserved_bytes = held_bytes if wanted is None else min(wanted, held_bytes)
 
     def close(self, partition: Partition, *, full: bool) -> Batch:
-        """The open batch takes no more records, and waits to be sent."""
+        """Close the open batch to more records and queue it for sending."""
         batch = partition.open
         assert batch is not None
         partition.open = None
@@ -226,9 +227,9 @@ class Accumulator:
     # -- time --------------------------------------------------------------------------------
 
     def settle(self, now_ms: int) -> Iterator[Partition]:
-        """Partitions of which something may be sent now that could not before."""
+        """The partitions that may have become ready to send."""
         if self.reserved_bytes is not None:
-            self.flush_now()  # who waits for room must not wait for what lingers
+            self.flush_now()  # a caller that waits for memory must not wait for lingering batches
         lingering, linger_ms = self._lingering, self._settings.linger_ms
         while lingering:
             partition, since_ms = next(iter(lingering.items()))
@@ -240,7 +241,7 @@ class Accumulator:
         yield from touched
 
     def flush_now(self) -> None:
-        """Nothing that is open lingers any more."""
+        """Stop lingering: all open batches are due now."""
         lingering, self._lingering = self._lingering, {}
         for partition in lingering:
             self._due(partition)
@@ -250,7 +251,7 @@ class Accumulator:
         self.touched[partition] = None
 
     def expired(self, now_ms: int) -> Iterator[Batch]:
-        """Batches whose time is over and whose end the user has not heard of."""
+        """Batches that have passed their deadline and whose result has not been reported."""
         expiring = self._expiring
         while expiring and expiring[0][0] <= now_ms:
             batch = heappop(expiring)[2]
@@ -258,19 +259,19 @@ class Accumulator:
                 yield batch
 
     def everything(self) -> Iterator[Batch]:
-        """Every batch whose end the user has not heard of, in order."""
+        """Every batch whose result has not been reported, in order."""
         for _, _, batch in sorted(self._expiring, key=lambda each: each[2].order):
             if not batch.is_over:
                 yield batch
 
-    # -- the end -----------------------------------------------------------------------------
+    # -- finishing ---------------------------------------------------------------------------
 
     def end(self, batch: Batch) -> None:
-        """The user hears of its end now: its bytes are free."""
+        """Mark a batch whose result is being reported as finished, and free its bytes."""
         self._is_over(batch)
 
     def withdraw(self, batch: Batch) -> None:
-        """If it waits to be sent, it does so no longer."""
+        """Remove a batch from the send queue if it is in it."""
         partition = self.partitions[batch.tp]
         if partition.open is batch:
             self.close(partition, full=False)
@@ -281,7 +282,7 @@ class Accumulator:
             self.touched[partition] = None
 
     def split(self, batch: Batch, builders: Collection[BatchBuilder]) -> list[Batch]:
-        """These take the place of a batch that is neither on its way nor waits any more."""
+        """Replace a batch that is neither in flight nor queued by these parts."""
         parts: list[Batch] = []
         for at, builder in enumerate(builders):
             self._number += 1
@@ -312,7 +313,7 @@ class Accumulator:
         batch.is_over = True
         self._live -= 1
         if len(self._expiring) > _OVER_MAX + 2 * self._live:
-            # one that nobody takes would keep all that came after it in memory
+            # without this cleanup, batches that are never reached would be kept in memory
             self._expiring = [each for each in self._expiring if not each[2].is_over]
             heapify(self._expiring)
         self.held_bytes -= batch.held_bytes
@@ -323,7 +324,7 @@ class Accumulator:
             del self._roots[root]
 
     def takes_room(self) -> bool:
-        """Whether there is room now for somebody who waited for it; who is told so asks again."""
+        """Whether memory is free for a waiting caller, which must then retry."""
         wanted = self.reserved_bytes
         if wanted is None:
             return False

@@ -1,9 +1,9 @@
-"""What comes of a Produce that was answered, or not.
+"""Handles answered and lost Produce requests.
 
-Whatever a broker answers, a batch that does not get its end by it makes its partition rest, longer
-each time in a row; but for a hint to another leader, which is followed at once a few times. So no
-answer leads to a loop without pauses. What a broker does not mention counts as not answered, what
-nobody asked for does not count.
+Each answer that does not finish a batch makes its partition back off, for longer each time in a
+row. The exception is a hint to another leader, which is followed at once a limited number of times.
+So no sequence of answers leads to a loop without pauses. A batch that the answer leaves out counts
+as unanswered; anything in the answer that was not asked for is ignored.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from kip848_client.errors import BrokerError, DeliveryTimedOut, Kip848Error
 __all__ = ["Answers"]
 
 MOVES_MAX: Final = 3
-"""So often in a row a partition follows the hints of brokers at once."""
+"""How often in a row a partition follows leader hints without backing off."""
 _NO_OFFSET: Final = Place(-1, -1)
 _LOST: Final = "the broker's answer did not mention the partition"
 
 
 class Answers:
-    """Takes answers in. ``want_leaders`` takes a topic and why its leaders are wanted, ``missing``
-    tells what brokers say of a topic that is not there."""
+    """Handles answers. ``want_leaders`` takes a topic and the reason its leaders are needed;
+    ``missing`` returns the brokers' error for a topic that does not exist."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Answers:
         missing: Callable[[str], BrokerError | None],
     ) -> None:
         self.has_gap = False
-        """A batch with sequence numbers failed, and nobody began anew since."""
+        """A batch with sequence numbers has failed since the last ``begin_anew``."""
         self._settings = settings
         self._jitter = jitter
         self._accumulator = accumulator
@@ -68,12 +68,12 @@ class Answers:
         self._want_leaders = want_leaders
         self._missing = missing
 
-    # -- whole requests ----------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------
 
     def answered(
         self, now_ms: int, produce: OpenProduce, told: Mapping[TopicPartition, Produced]
     ) -> None:
-        """A broker answered; or, with acks=0, has been sent the request."""
+        """A broker answered or, with acks=0, the request was sent."""
         produce.node.failures = 0
         for batch in produce.batches:
             partition = self._accumulator.partitions[batch.tp]
@@ -100,7 +100,7 @@ class Answers:
         *,
         maybe_sent: bool,
     ) -> None:
-        """No answer came."""
+        """No answer arrived."""
         node, settings = produce.node, self._settings
         if node.rest_until_ms <= now_ms:
             node.rest_until_ms = now_ms + self._pause_ms(node.failures)
@@ -125,7 +125,7 @@ class Answers:
             self._settle_doubts(now_ms, partition)
             self._sender.place(now_ms, partition)
 
-    # -- one batch ---------------------------------------------------------------------------
+    # -- single batches ----------------------------------------------------------------------
 
     def _done(self, now_ms: int, partition: Partition, batch: Batch, place: Place) -> None:
         partition.reset_failures()
@@ -174,13 +174,13 @@ class Answers:
         at_once: bool = False,
         code: int | None = None,
     ) -> None:
-        """The same batch will be sent again, in its old place."""
-        if batch.is_over:  # nobody waits for it, and nobody knows of it
+        """Queue the same batch again in its old place."""
+        if batch.is_over:  # its result is reported and no broker is known to have it
             self._hole(partition, batch)
             return
         partition.fail(now_ms, why, code)
         partition.wait_again(batch)
-        # what else was on its way comes back with the same trouble: that does not count again
+        # other batches in flight fail with the same error; count it once
         if not at_once and partition.rest_until_ms <= now_ms:
             partition.rest_until_ms = now_ms + self._pause_ms(partition.failures)
             partition.failures += 1
@@ -192,8 +192,8 @@ class Answers:
         )
 
     def _moved(self, node: Node, partition: Partition, said: Produced) -> bool:
-        """Whether another leader is known by now that can be asked at once; the refusal may name
-        it (KIP-951)."""
+        """Whether another leader is known that can be asked at once. The refusal may name it
+        (KIP-951)."""
         topic_id = self._leaders.id_of(partition.tp[0])
         if topic_id is not None and said.leader is not None:
             to, epoch = said.leader
@@ -207,15 +207,15 @@ class Answers:
     def _reorder(
         self, now_ms: int, partition: Partition, batch: Batch, why: str, said: Produced
     ) -> None:
-        """The broker lacks what was before this batch."""
+        """Handle a refusal because the broker lacks the batches before this one."""
         if batch.is_over or not partition.is_first(batch):
             self._again(now_ms, partition, batch, why)
         elif self._settings.transactional_id is not None or not batch.has_sequence:
             error = produce_error(said.error_code, batch.tp, said.error_message)
             self.fail(now_ms, batch, error, Reaction.ABORT_AND_BUMP)
         elif batch.doubt:
-            # an earlier try may have written it, and the broker may have forgotten that: later
-            # batches may tell, or have told
+            # an earlier attempt may have written it and the broker may have forgotten; only later
+            # batches can show that
             partition.fail(now_ms, why, said.error_code)
             partition.unsettled.append(batch)
             partition.sequences.suspended = True
@@ -225,7 +225,7 @@ class Answers:
             self._again(now_ms, partition, batch, why)
 
     def _settle_doubts(self, now_ms: int, partition: Partition) -> None:
-        """Where only later batches can tell whether a broker has one, have they told?"""
+        """Resolve the batches whose fate only later batches can show, where those have."""
         unsettled = partition.unsettled
         if not unsettled:
             return
@@ -265,8 +265,8 @@ class Answers:
     # -- failures ----------------------------------------------------------------------------
 
     def expire(self, now_ms: int, batch: Batch) -> None:
-        """The delivery time-out is over. What is on its way stays so: its answer tells whether the
-        sequences have a hole."""
+        """The delivery timeout is over. A batch in flight stays there: its answer shows whether the
+        sequence has a gap."""
         partition = self._accumulator.partitions[batch.tp]
         doubt = batch.doubt or batch in partition.flying
         if doubt and partition.sequences.proves(batch):
@@ -327,7 +327,7 @@ class Answers:
         self._identity.batch_failed(now_ms, sent_as, to_do, error)
 
     def drop(self, batch: Batch, error: Kip848Error) -> None:
-        """The same for one that the transaction drops: it knows."""
+        """Fail a batch that the transaction drops, without reporting the failure back to it."""
         self._accumulator.withdraw(batch)
         self._hole(self._accumulator.partitions[batch.tp], batch)
         self._accumulator.end(batch)
@@ -345,7 +345,7 @@ def _count(batch: Batch) -> str:
 
 
 def _culprits(batch: Batch, said: Produced) -> Mapping[int, Kip848Error]:
-    """The records that the broker names."""
+    """The errors of the records that the broker names."""
     return {
         row: produce_error(ErrorCode.INVALID_RECORD, batch.tp, message)
         for row, message in said.record_errors.items()

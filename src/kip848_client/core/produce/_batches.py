@@ -1,4 +1,4 @@
-"""One batch of records, from its first record to its end."""
+"""One batch of records, from its first record to its result."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ __all__ = ["Batch"]
 
 
 class Batch:
-    """``number`` names it to the driver; ``order`` is its place among the batches of its partition.
-    Parts of a batch that was split follow each other where it was."""
+    """``number`` identifies the batch to the driver; ``order`` is its place among the batches of
+    its partition. The parts of a split batch follow each other in its old place."""
 
     __slots__ = (
         "builder",
@@ -46,14 +46,14 @@ class Batch:
         self.created_ms = created_ms
         self.deadline_ms = deadline_ms
         self.held_bytes = held_bytes
-        """Of the budget."""
+        """Bytes of the budget."""
         self.records = 0
         self.doubt = False
-        """A broker may have it: it was sent, and no answer tells that it was refused."""
+        """A broker may have it: it was sent, and no answer has refused it."""
         self.is_over = False
-        """The user was told of its end. It may be on its way nevertheless."""
+        """Its result was reported to the user. It may still be in flight."""
         self.was_sent = False
-        """At least once."""
+        """It was sent at least once."""
         self.producer: ProducerId = NOBODY
         self.first_sequence = NO_SEQUENCE
 
@@ -63,7 +63,7 @@ class Batch:
         return self.first_sequence != NO_SEQUENCE
 
     def forget_sequence(self) -> None:
-        """No broker has it under the numbers that it had."""
+        """No broker has it under its old sequence numbers."""
         self.producer = NOBODY
         self.first_sequence = NO_SEQUENCE
         self.doubt = False

@@ -1,4 +1,4 @@
-"""What the producer core asks of its driver. All of it is I/O or tells somebody something."""
+"""Commands of the producer core to its driver: I/O, and results for the application."""
 
 from __future__ import annotations
 
@@ -39,27 +39,27 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Base of everything that a step may ask for."""
+    """Base of all commands."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendProduce(Command):
-    """Send a Produce to ``node``. Requests to a node go out in the order in which they are asked
-    for, on one connection. Answer: ``ProduceAnswered`` or ``ProduceLost``."""
+    """Send a Produce to ``node``. Requests to a node are sent in the order of their commands, on
+    one connection. Answer: ``ProduceAnswered`` or ``ProduceLost``."""
 
     produce: int
     node: int
     acks: int
     transactional_id: str | None
     version: TransactionVersion
-    """V2 of a transaction needs Produce v12 or newer; V1 must not use it."""
+    """A V2 transaction needs Produce v12 or newer; V1 must not use it."""
     batches: tuple[SealedBatch, ...]
     timeout_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class BatchDone(Command):
-    """The records of this batch are in the log, or sent with acks=0."""
+    """The records of this batch are in the log, or were sent with acks=0."""
 
     batch: int
     place: Place
@@ -67,8 +67,8 @@ class BatchDone(Command):
 
 @dataclass(frozen=True, slots=True)
 class BatchFailed(Command):
-    """The records of this batch are not in the log, or nobody knows: the error says so.
-    ``culprits``: by row, records that are to blame; the others went down with them."""
+    """The records of this batch are not in the log, or this is unknown; the error says which.
+    ``culprits``: the records that caused it, by row; the others failed with them."""
 
     batch: int
     error: Kip848Error
@@ -79,8 +79,8 @@ class BatchFailed(Command):
 
 @dataclass(frozen=True, slots=True)
 class BatchSplit(Command):
-    """A broker finds this batch too large: its records are in these from now on, in order, and what
-    becomes of them is said of these. ``parts``: (batch, records)."""
+    """A broker finds this batch too large. Its records are now in these parts, in order, and
+    results are reported for the parts. ``parts``: (batch, records)."""
 
     batch: int
     parts: tuple[tuple[int, int], ...]
@@ -88,19 +88,19 @@ class BatchSplit(Command):
 
 @dataclass(frozen=True, slots=True)
 class RoomMade(Command):
-    """There is memory again: let those who wait for it try."""
+    """Memory is free again: the callers that wait for it may retry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done(Command):
-    """What was asked for with this ticket is done."""
+    """The request with this ticket has succeeded."""
 
     ticket: int
 
 
 @dataclass(frozen=True, slots=True)
 class Failed(Command):
-    """It is not."""
+    """The request with this ticket has failed."""
 
     ticket: int
     error: Kip848Error
@@ -108,8 +108,9 @@ class Failed(Command):
 
 @dataclass(frozen=True, slots=True)
 class InitProducerId(Command):
-    """Ask ``node`` (``None``: any broker) for a producer id: a first one (``NOBODY``), or another
-    epoch of our own (KIP-360). Answer: ``ProducerIdAnswered`` or ``TxnLost``."""
+    """Ask ``node`` (``None``: any broker) for a producer id, either a first one (``producer`` is
+    (-1, -1)) or the next epoch of this one (KIP-360). Answer: ``ProducerIdAnswered`` or
+    ``TxnLost``."""
 
     number: int
     node: int | None
@@ -129,7 +130,7 @@ class FindCoordinator(Command):
 
 @dataclass(frozen=True, slots=True)
 class AddPartitions(Command):
-    """Transactions V1: AddPartitionsToTxn v3, at the transaction coordinator ``node``."""
+    """AddPartitionsToTxn v3 (transactions V1) to the transaction coordinator ``node``."""
 
     number: int
     node: int
@@ -140,7 +141,7 @@ class AddPartitions(Command):
 
 @dataclass(frozen=True, slots=True)
 class AddOffsets(Command):
-    """Transactions V1: AddOffsetsToTxn, at the transaction coordinator ``node``."""
+    """AddOffsetsToTxn (transactions V1) to the transaction coordinator ``node``."""
 
     number: int
     node: int
@@ -151,7 +152,7 @@ class AddOffsets(Command):
 
 @dataclass(frozen=True, slots=True)
 class CommitOffsets(Command):
-    """TxnOffsetCommit at the group's coordinator ``node``: v3 or v4 for V1, v5 or newer for V2."""
+    """TxnOffsetCommit to the group coordinator ``node``: v3 or v4 for V1, v5 or newer for V2."""
 
     number: int
     node: int
@@ -164,7 +165,7 @@ class CommitOffsets(Command):
 
 @dataclass(frozen=True, slots=True)
 class EndTransaction(Command):
-    """EndTxn at the transaction coordinator ``node``: v5 for V2, below for V1."""
+    """EndTxn to the transaction coordinator ``node``: v5 for V2, older for V1."""
 
     number: int
     node: int
@@ -176,8 +177,8 @@ class EndTransaction(Command):
 
 @dataclass(frozen=True, slots=True)
 class DescribeTransaction(Command):
-    """DescribeTransactions of one at its coordinator ``node``. Answer: ``TransactionDescribed`` or
-    ``TransactionNotDescribed``."""
+    """DescribeTransactions for one transactional id, to its coordinator ``node``. Answer:
+    ``TransactionDescribed`` or ``TransactionNotDescribed``."""
 
     number: int
     node: int
@@ -186,8 +187,8 @@ class DescribeTransaction(Command):
 
 @dataclass(frozen=True, slots=True)
 class Notice(Command):
-    """Log this: something that the user may want to know and that nothing is raised for.
-    ``warning`` or else info."""
+    """Log something the user may want to know and that raises no error, at warning or else info
+    level."""
 
     text: str
     warning: bool

@@ -1,7 +1,7 @@
-"""Which broker coordinates a transactional id or a group: looked up when wanted, by key.
+"""Finds the coordinator of a transactional id or a group, on demand.
 
-A look-up whose answer does not help is made again, with a pause that grows until the coordinator
-has served a request: a broker may name the same wrong one again and again while coordinators move.
+A lookup that does not help is repeated, with a backoff that grows until the coordinator has served
+a request: while coordinators move, a broker may name the same wrong one repeatedly.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ class _Coordinator:
     node: int | None = None
     wanted: bool = False
     open: int | None = None
-    """The number of the look-up that is on its way."""
+    """The number of the lookup in flight."""
     failures: int = 0
     not_before_ms: int = 0
     trouble: str = "its coordinator is not known yet"
 
 
 class Coordinators:
-    """All that were ever wanted. ``refused`` gets a key and why it has no coordinator for us."""
+    """All coordinators that were ever needed. ``refused`` gets a key and the reason it has no
+    coordinator for this client."""
 
     def __init__(
         self,
@@ -58,35 +59,35 @@ class Coordinators:
         self._by_key: dict[Key, _Coordinator] = {}
         self._number = 0
         self.stale = 0
-        """Answers that nobody waited for."""
+        """Answers that were no longer expected."""
 
     def node(self, key: Key) -> int | None:
-        """The coordinator; ``None`` when it has to be looked up first, which ``settle`` does."""
+        """The coordinator, or ``None`` if ``settle`` must look it up first."""
         found = self._by_key.setdefault(key, _Coordinator())
         found.wanted = found.node is None
         return found.node
 
     def is_known(self, key: Key) -> bool:
-        """Whether ``node`` would tell one."""
+        """Whether ``node`` would return a coordinator."""
         return key in self._by_key and self._by_key[key].node is not None
 
     def trouble(self, key: Key) -> str:
-        """Why it is not known, for an error that somebody gets who waits in vain."""
+        """Why it is not known, for the error of a caller whose wait times out."""
         return self._by_key.setdefault(key, _Coordinator()).trouble
 
     def forget(self, key: Key, node: int, why: str) -> None:
-        """This broker is not the coordinator, or cannot be reached."""
+        """Forget this broker: it is not the coordinator, or cannot be reached."""
         found = self._by_key[key]
         if found.node == node:
             found.node = None
             found.trouble = why
 
     def served(self, key: Key) -> None:
-        """It has answered as a coordinator does."""
+        """The coordinator has served a request, so the backoff starts again."""
         self._by_key[key].failures = 0
 
     def want_none(self) -> None:
-        """Whoever wants one says so again before the next ``settle``."""
+        """Forget all demand. Callers must ask again before the next ``settle``."""
         for each in self._by_key.values():
             each.wanted = False
 
@@ -96,7 +97,7 @@ class Coordinators:
         return min(due, default=None)
 
     def settle(self, now_ms: int) -> None:
-        """Look up what is wanted."""
+        """Send the lookups that are due."""
         for key, each in self._by_key.items():
             if not _is_to_ask(each) or now_ms < each.not_before_ms:
                 continue
@@ -107,7 +108,7 @@ class Coordinators:
             self._emit(FindCoordinator(self._number, *key))
 
     def answered(self, now_ms: int, event: CoordinatorFound | CoordinatorNotFound) -> None:
-        """A look-up ended."""
+        """A lookup has ended."""
         asked = [key for key, each in self._by_key.items() if each.open == event.number]
         if not asked:
             self.stale += 1
@@ -123,7 +124,7 @@ class Coordinators:
         each.trouble = f"FindCoordinator: {error_name(code)}: {event.why}" if code else event.why
         each.not_before_ms = now_ms + self._pause_ms(each)
         error = event.fatal
-        if error is None and code and not passes_in_lookup(code):  # 0: no answer at all
+        if error is None and code and not passes_in_lookup(code):  # 0: no answer arrived
             hint = _HINTS.get(code, "")
             error = broker_error(
                 code, error_name(code), event.why, api="FindCoordinator", hint=hint

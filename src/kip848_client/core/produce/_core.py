@@ -1,21 +1,22 @@
-"""Producing: what happens when, and in which order.
+"""The producer's main state machine.
 
 Theory of operation
 -------------------
 Records are appended between steps, without events: ``add`` puts a record into the open batch of its
-partition. When there is none, or it is full, ``append`` begins one, and may ask for a step
+partition. If there is none, or it is full, ``append`` begins a new one and may ask for a step
 (``Placed.notify``).
 
-``step`` takes an event into the state, then *settles*: what has lingered or rested is placed with
-the broker that leads it, what has expired fails, metadata is asked for, and each broker that has
-batches ready gets a request. Everything that takes time is a command whose answer comes back as an
-event with the same number; an answer that nobody waits for any more changes nothing.
+``step`` applies an event, then *settles*: batches that have lingered or backed off are placed with
+the leader of their partition, expired ones fail, metadata is requested, and each broker with ready
+batches gets a request. Everything that takes time is a command; its answer comes back as an event
+with the same number. An answer that is no longer expected changes nothing.
 
-The parts: ``Accumulator`` turns records into batches and keeps the budget, ``Sender`` knows what
-goes to whom, ``Sequences`` (in ``Partition``) keep batches in order and each once, ``Answers`` what
-comes of a request, ``Topics`` how many partitions there are and which one a record goes to. Who we
-are, and whether a transaction is open, is said by an ``ProducerIdentity``: ``Idempotence``, or
-``Transactions`` for a producer with a transactional id.
+The parts: ``Accumulator`` collects records into batches and keeps the memory budget. ``Sender``
+decides what goes to which broker. ``Sequences`` (in ``Partition``) keep batches in order and free
+of duplicates. ``Answers`` handles the results of requests. ``Topics`` knows how many partitions a
+topic has and which one a record goes to. A ``ProducerIdentity`` supplies the producer id and the
+state of the transaction: ``Idempotence``, or ``Transactions`` for a producer with a transactional
+id.
 """
 
 from __future__ import annotations
@@ -65,17 +66,18 @@ from kip848_client.errors import ConfigError, DeliveryTimedOut, Kip848Error, Loc
 __all__ = ["ProducerCore"]
 
 _PASSES_MAX: Final = 50
-"""How often one step may settle; a few times suffice, more means that one action undoes another."""
+"""How often one step may settle. A few passes are enough; more means that two actions undo each
+other."""
 
 Event = ev.Event | ClusterEvent
 Command = do.Command | LearnLeaders
 
 
 class ProducerCore:
-    """Producing, as pure state.
+    """The producer as a pure state machine.
 
-    ``jitter`` gets a pause in ms and returns it varied by up to 20 %; ``choose`` gets n and returns
-    one of 0 .. n-1.
+    ``jitter`` takes a pause in ms and returns it varied by up to 20 %; ``choose`` takes n and
+    returns one of 0 .. n-1.
     """
 
     def __init__(
@@ -99,7 +101,7 @@ class ProducerCore:
         self._stale_answers = 0
         self._judge_metadata = False
         self._flushes: dict[int, int] = {}
-        """Ticket to the newest batch that it is about."""
+        """The newest batch that each flush waits for, by ticket."""
         self._leaders = Leaders()
         self._metadata = MetadataQuestions(_metadata_settings(settings), jitter)
         want = self._metadata.want
@@ -136,27 +138,27 @@ class ProducerCore:
             self._topics.missing,
         )
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- queries -----------------------------------------------------------------------------
 
     @property
     def transaction_state(self) -> State | None:
-        """Where the transactions are; ``None`` without a transactional id."""
+        """The state of the transactions; ``None`` without a transactional id."""
         identity = self._identity
         return identity.state if isinstance(identity, Transactions) else None
 
     @property
     def transaction_version(self) -> TransactionVersion:
-        """Of the transaction that is open."""
+        """The version of the open transaction."""
         return self._identity.version
 
     @property
     def who(self) -> ProducerId:
-        """In whose name is written; ``NOBODY`` where no producer id was named."""
+        """The current producer id and epoch; -1 and -1 if there is none."""
         return self._identity.who or NOBODY
 
     @property
     def deadline_ms(self) -> int | None:
-        """When to deliver ``TimerFired`` if nothing happens before; ``None`` for never."""
+        """When to deliver ``TimerFired`` if no other event comes first; ``None`` for never."""
         if self._closed:
             return None
         due = (
@@ -171,7 +173,7 @@ class ProducerCore:
         return min((each for each in due if each is not None), default=None)
 
     def snapshot(self) -> ProducerSnapshot:
-        """Everything that is known, frozen."""
+        """The whole state as an immutable snapshot."""
         partitions = {
             tp: PartitionSnapshot(
                 waiting=len(each.waiting),
@@ -208,31 +210,31 @@ class ProducerCore:
             found[f"the leader of partition {topic}-{number}"] = Wait(why, since_ms)
         for tp, each in self._accumulator.partitions.items():
             if each.trouble is not None and not each.is_idle:
-                # the trouble goes with the first batch that is accepted: it is one wait till then
+                # the error is cleared by the first accepted batch; until then it is one wait
                 wait = Wait(each.trouble, each.trouble_since_ms)
                 found.setdefault(f"partition {tp[0]}-{tp[1]} to accept records", wait)
         return found
 
     @property
     def buffer_bytes(self) -> int:
-        """The budget of records that wait or are on their way."""
+        """The memory budget for records that are queued or in flight."""
         return self._buffer_bytes
 
     @property
     def held_bytes(self) -> int:
-        """How much of it is held."""
+        """How much of the budget is in use."""
         return self._accumulator.held_bytes
 
     @property
     def on_the_wire(self) -> int:
-        """Produce requests that are not answered yet."""
+        """How many Produce requests are not answered yet."""
         return self._sender.on_the_wire
 
     # -- appending, between steps ------------------------------------------------------------
 
     @property
     def routes(self) -> Mapping[str, Route]:
-        """Where records go, of each topic whose partitions are known. If one is missing, post
+        """Where records go, for each topic whose partitions are known. If a topic is missing, post
         ``TopicWanted`` and wait."""
         return self._topics.routes
 
@@ -244,8 +246,8 @@ class ProducerCore:
         value: bytes | None,
         headers: Sequence[Header],
     ) -> int | None:
-        """Put a record into the batch that is open; returns its number. ``None``: there is none, or
-        it is full; ``append`` it then. Raises as ``append``."""
+        """Put a record into the open batch. Returns the number of the batch, or ``None`` if no
+        batch is open or it is full; then call ``append``. Raises the errors of ``append``."""
         self._check()
         batch = self._open.get(tp)
         if batch is None or not batch.builder.append(timestamp_ms, key, value, headers):
@@ -263,12 +265,14 @@ class ProducerCore:
         headers: Sequence[Header],
         route: Route | None = None,
     ) -> Placed | None:
-        """Put a record into a batch, begun for it if need be. ``None``: there is no room; post
-        ``Appended``, wait for ``RoomMade``, and try again. ``route`` is given for a record that
-        belongs to no partition: where the batch of ``tp`` is full, it goes to another one.
+        """Put a record into a batch, opening one if necessary. ``None`` means the memory budget is
+        used up: post ``Appended``, wait for ``RoomMade``, and retry. ``route`` is given for a
+        record without a fixed partition: if the batch of ``tp`` is full, the record goes to another
+        partition.
 
-        Raises ``RecordTooLarge``; ``LocalProtocolError`` where the state of the producer or of its
-        transaction forbids it, or the error that it has failed with.
+        Raises ``RecordTooLarge``; ``LocalProtocolError`` if the state of the producer or of its
+        transaction does not allow it; or the error with which the producer or transaction has
+        failed.
         """
         number = self.add(tp, timestamp_ms, key, value, headers)
         moved = False
@@ -286,16 +290,16 @@ class ProducerCore:
     def _topic_used(self, now_ms: int, topic: str) -> None:
         self._topics.use(now_ms, topic)
 
-    # -- what transactions may do (Batches) --------------------------------------------------
+    # -- interface for transactions (Batches) ------------------------------------------------
 
     @property
     def is_empty(self) -> bool:
-        """No batch waits, rests before another try or is on its way."""
+        """No batch is queued, backing off or in flight."""
         return not self._accumulator.unreported and not self._sender.on_the_wire
 
     @property
     def is_in_flight(self) -> bool:
-        """A batch is on its way, and its answer is waited for."""
+        """A batch is in flight and its answer is outstanding."""
         return self._sender.on_the_wire > 0
 
     @property
@@ -305,33 +309,33 @@ class ProducerCore:
 
     @property
     def trouble(self) -> str | None:
-        """Why a batch is not written yet, as far as a broker or the network has said."""
+        """Why a batch is not written yet, as reported by a broker or the network."""
         found = self._accumulator.partitions.items()
         told = (f"{shown(tp)}: {each.trouble}" for tp, each in found if each.trouble)
         return next(told, None)
 
     def flush_now(self) -> None:
-        """Send what waits without lingering."""
+        """Send queued batches without lingering."""
         self._accumulator.flush_now()
 
     def drop_unsent(self, error: Kip848Error) -> None:
-        """Fail all batches that are not on their way at this moment."""
+        """Fail all batches that are not in flight now."""
         flying = self._sender.batches_on_the_wire()
         for batch in list(self._accumulator.everything()):
             if batch not in flying:
                 self._answers.drop(batch, error)
 
     def begin_anew(self, producer: ProducerId) -> None:
-        """This is who we are from now on: each partition takes the name over when it is written to
-        next."""
+        """Use this producer id and epoch from now on. Each partition adopts it at its next
+        write."""
         del producer
         self._answers.has_gap = False
 
     # -- the step ----------------------------------------------------------------------------
 
     def step(self, now_ms: int, event: Event) -> tuple[Command, ...]:
-        """Take one event; returns what to do, in order. Nothing any more after the ``Done`` of a
-        ``CloseRequested``."""
+        """Apply one event and return the commands, in order. Returns nothing after the ``Done`` of
+        a ``CloseRequested``."""
         if self._closed:
             return ()
         self._now = max(self._now, now_ms)
@@ -347,7 +351,7 @@ class ProducerCore:
     def _take(self, event: Event) -> None:
         match event:
             case ev.Appended() | ev.TimerFired():
-                pass  # what is due is found by settling
+                pass  # settling finds what is due
             case ev.ProduceAnswered() | ev.ProduceLost():
                 self._on_produce(event)
             case LeadersLearnt() | LeadersNotLearnt() | ClusterChanged():
@@ -425,7 +429,7 @@ class ProducerCore:
             for request in self._sender.send(now, self._identity):
                 self._emit(request)
             before = len(self._out)
-            self._identity.settle(now)  # what was to be sent may want a partition added first
+            self._identity.settle(now)  # batches to send may need a partition added first
             passes += 1
             assert passes < _PASSES_MAX, "the producer core does not settle"
         self._topics.settle(now, self._accumulator)
@@ -445,10 +449,10 @@ class ProducerCore:
                 self._emit(do.Done(ticket))
         self._go_on_closing()
 
-    # -- the end -----------------------------------------------------------------------------
+    # -- closing -----------------------------------------------------------------------------
 
     def _give_up_missing(self) -> None:
-        """No longer wait for topics that do not exist."""
+        """Stop waiting for topics that do not exist."""
         gone = self._topics.gone(self._now)
         if not gone:
             return

@@ -1,7 +1,7 @@
-"""What an error code leads to, by the request that it answers: one table.
+"""How the producer reacts to error codes, by request: one table.
 
-A column lists what it names; everything else is its default. The meaning of a reaction is the same
-in every column, so that a code has one place where it is decided.
+A column lists the codes it treats specially; all others get its default. A reaction means the same
+in every column, so each code is decided in one place.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Api(Enum):
 
 
 class Reaction(Enum):
-    """What to do. Without a transactional id there is nothing to abort: the batch fails, and that
-    is all of ``ABORT``; ``ABORT_AND_BUMP`` makes the partition's sequences begin anew as well."""
+    """The reactions. Without a transactional id there is no transaction to abort: ``ABORT`` only
+    fails the batch, and ``ABORT_AND_BUMP`` also restarts the partition's sequences."""
 
     RETRY = "the same again, later"
     REFRESH = "the same again, when leaders or coordinators were looked up"
@@ -87,7 +87,7 @@ _PRODUCE: Final[dict[int, Reaction]] = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: Reaction.FATAL,
     ErrorCode.UNSUPPORTED_VERSION: Reaction.FATAL,
     ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: Reaction.FATAL,
-    # what is refused for itself, and INVALID_PRODUCER_ID_MAPPING: the default
+    # errors of the batch itself, and INVALID_PRODUCER_ID_MAPPING: the default
 }
 
 _BEFORE_APPEND: Final = frozenset(
@@ -107,7 +107,7 @@ _BEFORE_APPEND: Final = frozenset(
 )
 
 _EVERYWHERE: Final[dict[int, Reaction]] = {
-    # the coordinator is another one, or cannot write at the moment
+    # the coordinator has moved, or cannot write at the moment
     ErrorCode.NOT_COORDINATOR: Reaction.REFRESH,
     ErrorCode.COORDINATOR_NOT_AVAILABLE: Reaction.REFRESH,
     ErrorCode.REQUEST_TIMED_OUT: Reaction.RETRY,
@@ -122,11 +122,11 @@ _EVERYWHERE: Final[dict[int, Reaction]] = {
     ErrorCode.UNSUPPORTED_VERSION: Reaction.FATAL,
     ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: Reaction.FATAL,
 }
-"""Of all requests about transactions."""
+"""For all requests about transactions."""
 
 _INIT_PRODUCER_ID: Final[dict[int, Reaction]] = {
     **_EVERYWHERE,
-    # there is no transaction to abort: what is asked for ends it
+    # there is no transaction to abort: the requested end completes it
     ErrorCode.TRANSACTION_ABORTABLE: Reaction.RETRY,
     ErrorCode.UNKNOWN_PRODUCER_ID: Reaction.RECOVER,
     ErrorCode.INVALID_PRODUCER_ID_MAPPING: Reaction.RECOVER,
@@ -136,8 +136,8 @@ _INIT_PRODUCER_ID: Final[dict[int, Reaction]] = {
 }
 
 _STRANGER: Final[dict[int, Reaction]] = {
-    # a transaction that has timed out and one that a successor ended look alike, and which of these
-    # codes tells of them depends on the request, its version and the broker's
+    # a transaction that timed out and one that a successor ended look alike; which of these codes
+    # report that depends on the request, its version and the broker's version
     ErrorCode.INVALID_PRODUCER_EPOCH: Reaction.ASK,
     ErrorCode.PRODUCER_FENCED: Reaction.ASK,
     ErrorCode.INVALID_TXN_STATE: Reaction.ASK,
@@ -168,7 +168,7 @@ MEMBER_REFUSED: Final = frozenset(
     }
 )
 """The group does not know the member that offsets are committed for, or not in this epoch. Which of
-these codes says so depends on the broker's version; they mean the same to us."""
+these codes is used depends on the broker version; the client treats them alike."""
 
 _COMMIT_OFFSETS: Final[dict[int, Reaction]] = {
     **_EVERYWHERE,
@@ -184,7 +184,7 @@ _COMMIT_OFFSETS: Final[dict[int, Reaction]] = {
     ErrorCode.GROUP_AUTHORIZATION_FAILED: Reaction.ABORT,
     ErrorCode.INVALID_GROUP_ID: Reaction.ABORT,
     ErrorCode.REBALANCE_IN_PROGRESS: Reaction.ABORT,
-    # these offsets will never be taken; the producer is as good as before
+    # these offsets will never be accepted; the producer itself is still usable
     ErrorCode.OFFSET_METADATA_TOO_LARGE: Reaction.ABORT,
     ErrorCode.INVALID_COMMIT_OFFSET_SIZE: Reaction.ABORT,
     # the coordinator forgot an id that was not used for a week; a new epoch restores it
@@ -207,7 +207,7 @@ COLUMNS: Final[dict[Api, tuple[dict[int, Reaction], Reaction]]] = {
     Api.COMMIT_OFFSETS: (_COMMIT_OFFSETS, Reaction.FATAL),
     Api.END_TRANSACTION: (_END_TRANSACTION, Reaction.FATAL),
 }
-"""By request: what is named, and what everything else leads to."""
+"""The codes treated specially, and the default, by request."""
 
 _HINTS: Final[dict[int, str]] = {
     ErrorCode.MESSAGE_TOO_LARGE: "the topic's max.message.bytes is smaller than this record",
@@ -237,33 +237,33 @@ _HINTS: Final[dict[int, str]] = {
     ),
     ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: "the broker does not take this compression_type",
 }
-"""The way out, for the user."""
+"""What the user can do about it."""
 
 
 def reaction(api: Api, code: int) -> Reaction:
-    """What this error code in the answer to this request leads to."""
+    """The reaction to this error code in the answer to this request."""
     named, others = COLUMNS[api]
     return named.get(code, others)
 
 
 def may_be_written(code: int) -> bool:
-    """Whether a broker that answers a Produce so may have the records, if the code is one after
-    which they are sent again: a leader that waits for replicas may lose its office meanwhile, its
-    disk, or its patience."""
+    """Whether a broker that answers a Produce with this code may still have the records. Applies to
+    codes after which they are sent again: a leader that waits for replicas may meanwhile lose its
+    leadership or its disk, or time out."""
     return code not in _BEFORE_APPEND
 
 
 def is_named(api: Api, code: int) -> bool:
-    """Whether the column of this request has the code, so that it is known what it means."""
+    """Whether the column of this request lists the code, so that its meaning is known."""
     return code in COLUMNS[api][0]
 
 
 def refusal(api: Api, code: int, message: str | None = None) -> BrokerError:
-    """What the user is told of a request that was refused."""
+    """The user's error for a refused request."""
     return broker_error(code, error_name(code), message, api=api.value, hint=_HINTS.get(code, ""))
 
 
 def produce_error(code: int, tp: TopicPartition, message: str | None) -> Kip848Error:
-    """What the user is told of a batch that the broker refused for good."""
+    """The user's error for a batch that the broker refused permanently."""
     said = f"{shown(tp)}: {message}" if message else shown(tp)
     return broker_error(code, error_name(code), said, api="Produce", hint=_HINTS.get(code, ""))

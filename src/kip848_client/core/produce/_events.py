@@ -1,7 +1,7 @@
-"""What can happen to the producer core.
+"""Events of the producer core.
 
-All are in the past tense. Those that answer a command carry its number; a number that is not open
-any more is ignored and counted.
+All names are in the past tense. Events that answer a command carry its number; an event whose
+number is no longer open is ignored and counted.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Base of everything that a step takes."""
+    """Base of all events."""
 
 
-# -- what the application does -------------------------------------------------------------------
+# -- requests of the application -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class StartRequested(Event):
-    """With a transactional id: become the one producer that has it. ``Done`` or ``Failed`` with the
-    ticket tells the end."""
+    """With a transactional id: take it over as its only producer. Ends with ``Done`` or ``Failed``
+    for the ticket."""
 
     ticket: int
     deadline_ms: int
@@ -60,38 +60,38 @@ class StartRequested(Event):
 
 @dataclass(frozen=True, slots=True)
 class TopicWanted(Event):
-    """How many partitions a topic has is wanted. ``Done`` or ``Failed`` tells the end. ``anew``:
-    what is known of it may be old, so brokers are asked."""
+    """Learn how many partitions a topic has. Ends with ``Done`` or ``Failed``."""
 
     ticket: int
     topic: str
     deadline_ms: int
     anew: bool = False
+    """The cached number may be old, so ask the brokers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Appended(Event):
-    """A record was appended, and the core said that it wants a step."""
+    """A record was appended, and the core asked for a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlushRequested(Event):
-    """Send what waits, without lingering. ``Done`` when all of it has succeeded or failed."""
+    """Send queued records without lingering. ``Done`` when all of them have succeeded or failed."""
 
     ticket: int
 
 
 @dataclass(frozen=True, slots=True)
 class WaitEnded(Event):
-    """Whoever asked with this ticket has given up. What was asked for goes on."""
+    """The caller with this ticket has given up. The request itself continues."""
 
     ticket: int
 
 
 @dataclass(frozen=True, slots=True)
 class CloseRequested(Event):
-    """Take nothing more. What waits is sent until the deadline; an open transaction is aborted.
-    ``Done`` when nothing is left. Of several the nearest deadline counts."""
+    """Accept nothing more. Queued records are sent until the deadline; an open transaction is
+    aborted. ``Done`` when nothing is left. If several are posted, the nearest deadline counts."""
 
     ticket: int
     deadline_ms: int
@@ -105,7 +105,7 @@ class EndsSoon(Event):
 
 @dataclass(frozen=True, slots=True)
 class BeginRequested(Event):
-    """Begin a transaction. ``Done``, or ``Failed`` at once where the state does not allow it."""
+    """Begin a transaction. ``Done``, or ``Failed`` at once if the state does not allow it."""
 
     ticket: int
     deadline_ms: int
@@ -113,8 +113,8 @@ class BeginRequested(Event):
 
 @dataclass(frozen=True, slots=True)
 class OffsetsAdded(Event):
-    """Commit these offsets of a group with the transaction. ``Done`` when the coordinator of the
-    group has taken them; ``Failed`` makes the transaction abortable."""
+    """Commit these offsets of a group with the transaction. ``Done`` when the group coordinator has
+    accepted them; ``Failed`` makes the transaction abortable."""
 
     ticket: int
     group: Group
@@ -123,17 +123,17 @@ class OffsetsAdded(Event):
 
 @dataclass(frozen=True, slots=True)
 class Refused(Event):
-    """The driver has refused the application something that was to be part of the transaction: a
-    record that is too large, offsets of a partition that is not the consumer's. Without
-    transactions it says nothing."""
+    """The driver refused something that was to be part of the transaction: a record that is too
+    large, or offsets of a partition the consumer does not own. Has no effect without
+    transactions."""
 
     error: Kip848Error
 
 
 @dataclass(frozen=True, slots=True)
 class CommitRequested(Event):
-    """Send what waits, and commit. ``Failed`` with the transaction's first error, and nothing was
-    committed; or with ``CommitInDoubt``: ask again, it is the same commit."""
+    """Send queued records and commit. ``Failed`` with the transaction's first error means nothing
+    was committed; with ``CommitInDoubt``, request it again, which continues the same commit."""
 
     ticket: int
     deadline_ms: int
@@ -141,29 +141,29 @@ class CommitRequested(Event):
 
 @dataclass(frozen=True, slots=True)
 class AbortRequested(Event):
-    """Drop what waits, and abort."""
+    """Drop queued records and abort."""
 
     ticket: int
     deadline_ms: int
 
 
-# -- what brokers say ----------------------------------------------------------------------------
+# -- broker answers ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class ProduceAnswered(Event):
-    """Answer to ``SendProduce``. With acks=0 it is empty, and says that the request was sent."""
+    """Answer to ``SendProduce``. With acks=0 it is empty and means that the request was sent."""
 
     produce: int
     partitions: Mapping[TopicPartition, Produced]
     throttle_time_ms: int = 0
-    """For so long the broker takes nothing more, because a quota is used up."""
+    """How long the broker accepts nothing more, because a quota is used up."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProduceLost(Event):
     """No answer to ``SendProduce``. ``maybe_sent``: the broker may have the records. ``fatal``:
-    trying again does not help (a refused login, a version that is missing)."""
+    retrying does not help (failed authentication, unsupported version)."""
 
     produce: int
     why: str
@@ -191,7 +191,7 @@ class CoordinatorFound(Event):
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorNotFound(Event):
-    """Answer to ``FindCoordinator``: a code, or no answer at all (``error_code`` 0)."""
+    """Answer to ``FindCoordinator``: an error code, or no answer at all (``error_code`` 0)."""
 
     number: int
     error_code: int
@@ -201,9 +201,9 @@ class CoordinatorNotFound(Event):
 
 @dataclass(frozen=True, slots=True)
 class TxnAnswered(Event):
-    """Answer to ``AddPartitions``, ``AddOffsets``, ``CommitOffsets`` or ``EndTransaction``: by
-    partition where the request had some, else one code. ``producer``: the next one, as EndTxn v5
-    answers it."""
+    """Answer to ``AddPartitions``, ``AddOffsets``, ``CommitOffsets`` or ``EndTransaction``: one
+    code per partition if the request had partitions, else a single code. ``producer``: the next
+    producer id and epoch, as returned by EndTxn v5."""
 
     number: int
     error_code: int = 0
@@ -223,8 +223,8 @@ class TxnLost(Event):
 
 @dataclass(frozen=True, slots=True)
 class TransactionDescribed(Event):
-    """Answer to ``DescribeTransaction``: the state that the coordinator has it in, by Kafka's
-    name."""
+    """Answer to ``DescribeTransaction``: the state of the transaction at the coordinator, by
+    Kafka's name."""
 
     number: int
     error_code: int
@@ -233,7 +233,7 @@ class TransactionDescribed(Event):
 
 @dataclass(frozen=True, slots=True)
 class TransactionNotDescribed(Event):
-    """There is none; ``for_good``: there will never be one."""
+    """No answer to ``DescribeTransaction``. ``for_good``: there never will be one."""
 
     number: int
     for_good: bool
@@ -241,12 +241,12 @@ class TransactionNotDescribed(Event):
 
 @dataclass(frozen=True, slots=True)
 class TransactionVersionLearnt(Event):
-    """The finalized level of ``transaction.version``, as a broker tells when a connection opens.
-    It counts from the next transaction on."""
+    """The finalized level of ``transaction.version``, reported by a broker when a connection opens.
+    It applies from the next transaction on."""
 
     level: int
 
 
 @dataclass(frozen=True, slots=True)
 class TimerFired(Event):
-    """``deadline_ms`` has come."""
+    """``deadline_ms`` is reached."""

@@ -1,8 +1,8 @@
-"""Who we are without a transactional id: nobody, or a producer id that any broker gives.
+"""The identity of a producer without a transactional id: none, or a producer id from any broker.
 
-The id is asked for when the producer starts, or when the first batch wants to be sent. Epochs are
-raised by partitions themselves (``_sequences.py``); another id is needed only when one of them has
-used them up, or when a broker does not believe ours any more.
+The id is requested when the producer starts, or when the first batch is ready to send. Partitions
+raise their epochs themselves (``_sequences.py``). Another id is needed only when a partition has
+used up the epochs, or when a broker no longer accepts this one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Idempotence:
         batches: Batches,
     ) -> None:
         self.stale = 0
-        """Answers that nobody waited for any more."""
+        """Answers that were no longer expected."""
         self._settings = settings
         self._jitter = jitter
         self._emit = emit
@@ -48,27 +48,28 @@ class Idempotence:
         self._open: int | None = None
         self._failures = 0
         self._since_ms: int | None = None
-        """When the request was sent for the first time."""
+        """When the request was first sent."""
         self._not_before_ms = 0
         self._is_closing = False
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- queries -----------------------------------------------------------------------------
 
     @property
     def producer(self) -> ProducerId | None:
-        """In whose name batches are sent: the epoch is that of a partition that had no trouble."""
+        """The producer id under which batches are sent. Its epoch is that of a partition without
+        failures."""
         if self.who is None:
             self._is_wanted = True
         return self.who
 
     @property
     def version(self) -> TransactionVersion:
-        """There are no transactions, so nothing keeps a driver from the newest requests."""
+        """Without transactions the driver may always use the newest request versions."""
         return TransactionVersion.V2
 
     @property
     def is_at_rest(self) -> bool:
-        """There is nothing that brokers would have to be told at the end."""
+        """Whether brokers need no request before closing: always."""
         return True
 
     def may_send(self, tp: TopicPartition, node: int) -> bool:
@@ -77,7 +78,7 @@ class Idempotence:
         return True
 
     def check_append(self) -> None:
-        """Raises where no record may be appended now."""
+        """Raises if no record may be appended now."""
         if self._is_closing:
             raise LocalProtocolError("the producer is closed; make a new one")
 
@@ -89,17 +90,17 @@ class Idempotence:
         return {"a producer id": Wait("InitProducerId: no broker has returned one yet", since_ms)}
 
     def due_ms(self) -> int | None:
-        """When to ask again."""
+        """When to retry."""
         waits = self.who is None and self._is_wanted and self._open is None
         return self._not_before_ms if waits else None
 
     # -- events ------------------------------------------------------------------------------
 
     def take(self, now_ms: int, event: ev.Event) -> bool:
-        """Take an event in, if it is about who we are; returns whether it was."""
+        """Apply an event if it concerns the producer id; returns whether it did."""
         match event:
             case ev.StartRequested(ticket):
-                self._is_wanted = True  # a step earlier than the first batch needs it
+                self._is_wanted = True  # one step before the first batch needs it
                 self._emit(do.Done(ticket))
             case ev.ProducerIdAnswered():
                 if self._is_answer(event.number):
@@ -146,8 +147,8 @@ class Idempotence:
         self._again(now_ms, None if passing else refusal(Api.INIT_PRODUCER_ID, code, event.message))
 
     def _again(self, now_ms: int, fatal: Kip848Error | None) -> None:
-        """Ask again, later. Where waiting cures nothing, the batches that wait know it now, and it
-        is asked again for those that follow."""
+        """Retry later. If waiting does not help, fail the waiting batches now; later batches cause
+        a new request."""
         settings = self._settings
         self._not_before_ms = now_ms + backoff_ms(
             self._failures, settings.retry_backoff_ms, settings.retry_backoff_max_ms, self._jitter
@@ -158,16 +159,16 @@ class Idempotence:
             self._since_ms = None
             self._batches.drop_unsent(fatal)
 
-    # -- what batches tell -------------------------------------------------------------------
+    # -- reports about batches ---------------------------------------------------------------
 
     def sent(self, tp: TopicPartition, node: int) -> None:
-        """A batch is on its way."""
+        """A batch is in flight."""
 
     def written(self, producer: ProducerId) -> None:
         """A batch is in the log."""
 
     def batch_ended(self, tp: TopicPartition) -> None:
-        """A batch is on its way no more."""
+        """A batch is no longer in flight."""
 
     def batch_failed(
         self, now_ms: int, producer: ProducerId | None, reaction: Reaction, error: Kip848Error
@@ -178,23 +179,23 @@ class Idempotence:
             self.renew(producer)
 
     def renew(self, producer: ProducerId) -> None:
-        """Another producer id is needed than this one."""
+        """Replace this producer id."""
         if self.who is not None and self._settings.idempotent and self.who[0] == producer[0]:
             self.who = None
             self._is_wanted = True
 
     def wait_ended(self, ticket: int) -> None:
-        """Nobody waits here."""
+        """No calls wait here."""
 
     def end(self) -> None:
-        """Nobody waits."""
+        """No calls wait here."""
 
     def close(self) -> None:
-        """Nothing more is appended."""
+        """No more records are appended."""
         self._is_closing = True
 
     def settle(self, now_ms: int) -> None:
-        """Ask for a producer id."""
+        """Request a producer id if one is due."""
         due_ms = self.due_ms()
         if due_ms is not None and due_ms <= now_ms:
             self._number += 1

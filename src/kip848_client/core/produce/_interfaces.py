@@ -1,10 +1,10 @@
-"""Where transactions and batches meet: what each needs of the other, and nothing else.
+"""The interface between transactions and batches: all that each needs from the other.
 
 ``Transactions`` is the ``ProducerIdentity`` of a producer with a transactional id, ``Idempotence``
 that of one without.
 
-The core keeps this order in a step: events first, then ``ProducerIdentity.settle``, the sender, and
-``ProducerIdentity.settle`` again until neither asks for anything more: a sender that asks
+Within a step the core keeps this order: first events, then ``ProducerIdentity.settle``, the sender,
+and ``ProducerIdentity.settle`` again until neither requests anything more. A sender that calls
 ``may_send`` may have to wait for a partition to be added, and the end of a transaction waits for
 the last batch.
 """
@@ -23,130 +23,130 @@ __all__ = ["Batches", "ProducerIdentity"]
 
 
 class Batches(Protocol):
-    """What transactions need of the batches. All batches there are belong to one transaction."""
+    """What transactions need from the batches. All existing batches belong to one transaction."""
 
     @property
     def is_empty(self) -> bool:
-        """No batch waits, rests before another try or is on its way."""
+        """No batch is queued, backing off or in flight."""
         ...
 
     @property
     def is_in_flight(self) -> bool:
-        """A batch is on its way, and its answer is waited for."""
+        """A batch is in flight and its answer is outstanding."""
         ...
 
     @property
     def has_gap(self) -> bool:
-        """Since ``begin_anew`` a batch that had been sent with sequence numbers did not succeed, so
-        that the broker may miss them."""
+        """Since ``begin_anew``, a batch sent with sequence numbers has failed, so the broker may
+        miss those numbers."""
         ...
 
     @property
     def trouble(self) -> str | None:
-        """Why a batch is not written yet, as far as a broker or the network has said."""
+        """Why a batch is not written yet, as reported by a broker or the network."""
         ...
 
     def flush_now(self) -> None:
-        """Send what waits without lingering: the transaction is to be committed."""
+        """Send queued batches without lingering: the transaction is to be committed."""
         ...
 
     def drop_unsent(self, error: Kip848Error) -> None:
-        """Fail all batches that are not on their way at this moment. Is called from ``settle``, and
-        in each step for as long as the transaction lasts, so a batch whose answer was lost goes the
-        same way."""
+        """Fail all batches that are not in flight now. It is called from ``settle`` in each step
+        until the transaction ends, so a batch whose answer is lost later fails too."""
         ...
 
     def begin_anew(self, producer: ProducerId) -> None:
-        """This is who we are from now on; sequences begin with 0. Batches that wait, if there are
-        any, are sent under this name."""
+        """Use this producer id and epoch from now on; sequences begin with 0. Queued batches, if
+        any, are sent under it."""
         ...
 
 
 class ProducerIdentity(Protocol):
-    """What batches need to know of transactions, or of the producer id without one, and have to
-    tell."""
+    """What batches need to know of transactions, or of the producer id without one, and what they
+    report back."""
 
     @property
     def who(self) -> ProducerId | None:
-        """Who we are, ``NOBODY`` or ``None`` where no producer id was named (yet, or again)."""
+        """The current producer id and epoch: -1 and -1 or ``None`` if there is none (yet, or
+        again)."""
         ...
 
     @property
     def producer(self) -> ProducerId | None:
-        """In whose name batches may be sent now; ``None``: not yet, or not any more. It is asked
-        for, if it was not before: the sender has something to send."""
+        """The producer id under which batches may be sent now; ``None`` if not yet, or no longer.
+        Reading it requests an id if necessary, because the sender has something to send."""
         ...
 
     @property
     def version(self) -> TransactionVersion:
-        """Of the transaction that is open."""
+        """The version of the open transaction."""
         ...
 
     def may_send(self, tp: TopicPartition, node: int) -> bool:
-        """Whether this partition is part of the transaction, or may be added by being written to;
-        if not, it will be added, or may be soon."""
+        """Whether this partition is part of the transaction, or may be added by writing to it. If
+        not, it will be added, or may be soon."""
         ...
 
     def sent(self, tp: TopicPartition, node: int) -> None:
-        """A batch is on its way to this broker: the transaction is not empty."""
+        """A batch is in flight to this broker: the transaction is not empty."""
         ...
 
     def batch_ended(self, tp: TopicPartition) -> None:
-        """A batch is on its way no more: it has an answer, or nobody tells what became of it."""
+        """A batch is no longer in flight: it has an answer, or its fate is unknown."""
         ...
 
     def written(self, producer: ProducerId) -> None:
-        """A batch that was sent as ``producer`` is in the log."""
+        """A batch sent as ``producer`` is in the log."""
         ...
 
     def batch_failed(
         self, now_ms: int, producer: ProducerId | None, reaction: Reaction, error: Kip848Error
     ) -> None:
-        """A batch has failed for good: ``ABORT``, ``ABORT_AND_BUMP``, ``ASK``, ``RECOVER`` or
-        ``FATAL`` says what that means for others. It was sent as ``producer`` (``None``: never);
-        a failure of an older epoch is ignored and counted."""
+        """A batch has failed permanently. The reaction ``ABORT``, ``ABORT_AND_BUMP``, ``ASK``,
+        ``RECOVER`` or ``FATAL`` says what that means for others. It was sent as ``producer``
+        (``None``: never sent); a failure of an older epoch is ignored and counted."""
         ...
 
     def check_append(self) -> None:
-        """Raises ``LocalProtocolError`` where no record may be appended now, or the error that the
-        transaction or the producer has failed with."""
+        """Raises ``LocalProtocolError`` if no record may be appended now, or the error with which
+        the transaction or the producer has failed."""
         ...
 
     def take(self, now_ms: int, event: Event) -> bool:
-        """Take an event in, if it is about transactions or producer ids; returns whether it was."""
+        """Apply an event if it concerns transactions or producer ids; returns whether it did."""
         ...
 
     def wait_ended(self, ticket: int) -> None:
-        """Whoever asked with this ticket waits no more; what was asked for goes on."""
+        """The caller with this ticket no longer waits; the request itself continues."""
         ...
 
     def close(self) -> None:
-        """Nothing new begins; a transaction that is open is aborted, unless its commit was asked
-        for. ``is_at_rest`` tells when that is done."""
+        """Begin nothing new. An open transaction is aborted, unless its commit was requested.
+        ``is_at_rest`` is true when that is done."""
         ...
 
     def end(self) -> None:
-        """The time for closing is over: whoever waits still is told so."""
+        """The time for closing is over: fail all calls that still wait."""
         ...
 
     @property
     def is_at_rest(self) -> bool:
-        """Nothing is left to be done for a transaction."""
+        """No work is left for a transaction."""
         ...
 
     def waits(self) -> dict[str, Wait]:
-        """What is waited for."""
+        """What calls wait for."""
         ...
 
     @property
     def stale(self) -> int:
-        """Answers and failures that did not count any more."""
+        """How many answers and failures were no longer expected."""
         ...
 
     def settle(self, now_ms: int) -> None:
-        """Ask for what is to be asked for. Also ends those whose waiting has lasted too long."""
+        """Send the requests that are due. Also fails calls that have waited too long."""
         ...
 
     def due_ms(self) -> int | None:
-        """When ``settle`` has something to do without another event; ``None`` for never."""
+        """When ``settle`` has work without another event; ``None`` for never."""
         ...

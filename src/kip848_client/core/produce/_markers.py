@@ -1,11 +1,11 @@
-"""Whether the markers of the transaction before are written, as its coordinator tells.
+"""Waits until the markers of the previous transaction are written.
 
-A coordinator answers EndTxn before the markers are in the partitions, and refuses until they are
-whatever is added to the next transaction (CONCURRENT_TRANSACTIONS). With transactions V2 that
-happens between brokers, and a Produce takes 20 ms longer without a word
+A coordinator answers EndTxn before the markers are in the partitions. Until they are, it refuses
+any addition to the next transaction (CONCURRENT_TRANSACTIONS). With transactions V2 the additions
+happen between brokers, so a Produce silently takes 20 ms longer
 (``add.partitions.to.txn.retry.backoff.ms``). So a transaction that begins soon after another one
-asks (DescribeTransactions; who may write to a transactional id may describe it), and adds nothing
-before it hears that the one before is complete.
+sends DescribeTransactions (a principal that may write to a transactional id may also describe it),
+and adds nothing until the coordinator reports that the previous one is complete.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from kip848_client.error_codes import ErrorCode
 __all__ = ["Markers"]
 
 _SOON_MS: Final = 20
-"""What comes too early takes so much longer: whoever begins later does not ask."""
+"""The delay of an addition that comes too early. A transaction that begins later than this does not
+ask."""
 _LIMIT_MS: Final = 100
-"""Nobody waits for longer. A broker that cannot write its markers says so when it is written to."""
+"""The longest wait. A broker that cannot write its markers reports that when it is written to."""
 _UNTOLD_MS: Final = 3
-"""So long we wait where coordinators do not tell. It mostly is enough."""
+"""How long to wait if coordinators cannot be asked. Mostly enough."""
 _BEING_WRITTEN: Final = frozenset({"PrepareCommit", "PrepareAbort"})
 
 
 class Markers:
-    """Of one transactional id."""
+    """The markers of one transactional id."""
 
     def __init__(self, transactional_id: str, emit: Callable[[do.Command], None]) -> None:
         self._id = transactional_id
@@ -41,23 +42,23 @@ class Markers:
         self._number = 0
         self._is_asked = False
         self._is_begun = False
-        """A transaction after the one that has ended."""
+        """The next transaction has begun."""
         self._is_untold = False
-        """Coordinators do not tell us."""
+        """Coordinators do not answer the question for this client."""
         self.stale = 0
-        """Answers that nobody waited for."""
+        """Answers that were no longer expected."""
         self.are_awaited = False
-        """Nothing is added before they are written."""
+        """Nothing may be added before the markers are written."""
 
     def ended(self, now_ms: int, node: int) -> None:
-        """This coordinator has said that a transaction is to be committed or aborted."""
+        """This coordinator has acknowledged a commit or abort."""
         self._node = node
         self._ended_ms = self._ask_ms = now_ms
         self._is_asked = self._is_begun = False
         self.are_awaited = True
 
     def settle(self, now_ms: int, *, is_begun: bool) -> None:
-        """Ask what is due; ``is_begun``: the next transaction is."""
+        """Ask if it is due. ``is_begun``: whether the next transaction has begun."""
         if not self.are_awaited or not is_begun:
             return
         late_ms = now_ms - self._ended_ms
@@ -74,7 +75,8 @@ class Markers:
     def take(
         self, now_ms: int, event: ev.TransactionDescribed | ev.TransactionNotDescribed
     ) -> None:
-        """A question ended. One that brings no answer is not asked again: it may be early, then."""
+        """A question ended. If it brought no answer it is not repeated; additions may then come too
+        early."""
         if not self._is_asked or event.number != self._number:
             self.stale += 1
             return
@@ -86,7 +88,7 @@ class Markers:
             self._is_untold = True
         elif event.error_code or event.state not in _BEING_WRITTEN:
             self.are_awaited = False
-        else:  # what takes its time is asked for less and less often
+        else:  # ask less and less often while it takes long
             self._ask_ms = self._asked_ms + max(1, (now_ms - self._ended_ms) // 4)
 
     @property
@@ -94,7 +96,7 @@ class Markers:
         return _UNTOLD_MS if self._is_untold else _LIMIT_MS
 
     def due_ms(self) -> int | None:
-        """When ``settle`` has something to do without another event."""
+        """When ``settle`` has work without another event."""
         if not self.are_awaited or not self._is_begun:
             return None
         limit_ms = self._ended_ms + self._limit_ms

@@ -1,7 +1,7 @@
-"""The nouns of producing: settings, who a producer is, what is asked of brokers and answered.
+"""The data types of producing: settings, producer ids, requests and results.
 
-The core never sees a wire message. The records of a batch are bytes as soon as the batch is sealed;
-how they are built and compressed is a ``BatchBuilder``'s business.
+The core never sees a wire message. The records of a batch are bytes once the batch is sealed; a
+``BatchBuilder`` builds and compresses them.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ Header = tuple[str, bytes | None]
 
 
 class ProducerId(NamedTuple):
-    """Who a broker thinks we are. Never computed, always answered: what a broker makes of an epoch
-    depends on its version and on what is open."""
+    """Producer id and epoch. Never computed, always taken from an answer: how a broker changes an
+    epoch depends on its version and on what is open."""
 
     number: int
     epoch: int
@@ -52,7 +52,7 @@ NOBODY: Final = ProducerId(-1, -1)
 
 @dataclass(frozen=True, slots=True)
 class ProduceSettings:
-    """What the user may set. Names, meanings and defaults are Kafka's; see ``ProducerConfig``."""
+    """The user's settings. Names, meanings and defaults are Kafka's; see ``ProducerConfig``."""
 
     acks: int = ALL_REPLICAS
     idempotent: bool = True
@@ -61,12 +61,12 @@ class ProduceSettings:
     linger_ms: int = 5
     batch_bytes: int = 16_384
     request_bytes: int = 1_048_576
-    """Of one request, and of one record (``max.request.size``)."""
+    """The limit of one request, and of one record (``max.request.size``)."""
     buffer_bytes: int = 33_554_432
-    """The budget of records that wait or are on their way (``buffer.memory``)."""
+    """The memory budget for records that are queued or in flight (``buffer.memory``)."""
     in_flight_max: int = 5
-    """Requests to one broker that are not answered yet (``max.in.flight.requests.per.connection``).
-    With idempotence the batches of a partition stay in order whatever is lost."""
+    """Unanswered requests per broker (``max.in.flight.requests.per.connection``). With idempotence
+    the batches of a partition stay in order whichever requests are lost."""
     delivery_timeout_ms: int = 120_000
     """From ``append`` to success or failure."""
     request_timeout_ms: int = 30_000
@@ -74,59 +74,61 @@ class ProduceSettings:
     retry_backoff_max_ms: int = 1_000
     metadata_max_age_ms: int = 300_000
     metadata_max_idle_ms: int = 300_000
-    """A topic that nobody has written to for so long is forgotten."""
+    """A topic that was not written to for this long is forgotten."""
 
 
 class Placed(NamedTuple):
-    """Where a record waits: batch, row in it, and the partition."""
+    """Where a record is queued: its batch, its row in the batch, and its partition."""
 
     batch: int
     row: int
     tp: TopicPartition
     notify: bool
-    """The core wants a step soon: post ``Appended``."""
+    """The core needs a step soon: post ``Appended``."""
 
 
 class Place(NamedTuple):
-    """Where a record is in the log, when its batch is done. The offset is -1 where no broker told:
-    with acks=0, and for records that a broker already had (DUPLICATE_SEQUENCE_NUMBER)."""
+    """Where a batch is in the log. The offset is -1 if no broker returned one: with acks=0, and for
+    records that a broker already had (DUPLICATE_SEQUENCE_NUMBER)."""
 
     base_offset: int
     log_append_time_ms: int
-    """-1: the records keep the time that the producer gave them."""
+    """-1: the records keep the timestamps of the producer."""
     log_start_offset: int = -1
-    """The first offset that the partition has, -1 where it was not told."""
+    """The first offset of the partition, -1 if unknown."""
 
 
 class BatchBuilder(Protocol):
-    """One record batch on its way: aiokafka's compiled builder behind a name of ours."""
+    """A record batch being built: aiokafka's compiled builder behind a name of our own."""
 
     def append(
         self, timestamp_ms: int, key: bytes | None, value: bytes | None, headers: Sequence[Header]
     ) -> bool:
-        """Add a record; False when it does not fit any more. The first one always fits."""
+        """Add a record; returns False if it does not fit. The first one always fits."""
         ...
 
     @property
     def records(self) -> int:
-        """How many are in it."""
+        """The number of records."""
         ...
 
     @property
     def size_bytes(self) -> int:
-        """Before compression."""
+        """The size before compression."""
         ...
 
     def seal(self) -> None:
-        """No more records; compress them."""
+        """Close the batch to more records and compress them."""
         ...
 
     def bytes_for(self, producer: ProducerId, first_sequence: int, *, transactional: bool) -> bytes:
-        """The batch for this producer; may be asked again for another one after an epoch bump."""
+        """The encoded batch for this producer. May be called again with another producer after an
+        epoch bump."""
         ...
 
     def split(self) -> Sequence[BatchBuilder]:
-        """Two batches or more out of one that a broker finds too large; itself for one record."""
+        """Divide a batch that a broker finds too large into two or more; a single record returns
+        itself."""
         ...
 
 
@@ -144,7 +146,7 @@ class SealedBatch(NamedTuple):
     data: bytes
     records: int = 1
     raw_bytes: int = 1
-    """Before compression."""
+    """The size before compression."""
     created_ms: int = 0
     """When its first record was appended."""
     is_again: bool = False
@@ -153,7 +155,7 @@ class SealedBatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Produced:
-    """What a broker said of one partition of a request."""
+    """A broker's result for one partition of a request."""
 
     error_code: int = 0
     base_offset: int = -1
@@ -161,34 +163,35 @@ class Produced:
     log_start_offset: int = -1
     error_message: str | None = None
     record_errors: Mapping[int, str | None] = field(default_factory=dict[int, "str | None"])
-    """By row in the batch: records that the broker refuses (KIP-467)."""
+    """The records that the broker refuses, by row in the batch (KIP-467)."""
     leader: tuple[int, int] | None = None
-    """(node, leader epoch): who leads now, said with an error (KIP-951)."""
+    """(node, leader epoch): the current leader, as named with an error (KIP-951)."""
 
 
 # -- transactions --------------------------------------------------------------------------------
 
 
 class TransactionVersion(Enum):
-    """The finalized feature ``transaction.version``: chosen once for each transaction, because the
-    two must not be mixed (KIP-890)."""
+    """The finalized feature ``transaction.version``. Chosen once per transaction, because the two
+    must not be mixed (KIP-890)."""
 
     V1 = 1
-    """Partitions and groups are added by requests of their own (transaction.version 0 and 1)."""
+    """Separate requests add partitions and groups (transaction.version 0 and 1)."""
     V2 = 2
-    """Produce v12 and TxnOffsetCommit v5 add by themselves; EndTxn v5 answers the next epoch."""
+    """Produce v12 and TxnOffsetCommit v5 add them implicitly; EndTxn v5 returns the next epoch."""
 
 
 class CoordinatorKind(Enum):
-    """Kafka's key types of FindCoordinator."""
+    """Kafka's key types in FindCoordinator."""
 
     GROUP = 0
     TRANSACTION = 1
 
 
 class OffsetToCommit(NamedTuple):
-    """The next offset to read, the epoch of the record before it (-1: not known), a text; and the
-    topic that it was read from, if its id is known: one that was created again is another one."""
+    """The next offset to read, the leader epoch of the record before it (-1: unknown), a metadata
+    text, and the id of the topic it was read from, if known: a topic that was created again is a
+    different one."""
 
     offset: int
     leader_epoch: int
@@ -198,7 +201,7 @@ class OffsetToCommit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The member that offsets are committed for: a snapshot, taken with the offsets."""
+    """The member that offsets are committed for, as it was when the offsets were taken."""
 
     group_id: str
     member_epoch: int

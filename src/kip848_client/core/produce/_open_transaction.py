@@ -1,4 +1,4 @@
-"""What is known of one transaction, from its beginning until the next one begins."""
+"""The state of one transaction, from its beginning until the next one begins."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ _FENCED: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCE
 
 @dataclass(slots=True)
 class OpenTransaction:
-    """A new one knows nothing bad; what it learns is forgotten with it."""
+    """Starts without errors; its state ends with the transaction."""
 
     harm: TransactionAborted | None = None
-    """The first error; it cannot be committed."""
+    """The first error. The transaction cannot be committed."""
     is_asking: bool = False
-    """The coordinator has to tell whether we may go on."""
+    """The coordinator must confirm whether this producer may continue."""
     is_harm_asked: bool = False
-    """And that is why it cannot be committed."""
+    """That question is the reason why it cannot be committed."""
     is_over: bool = False
-    """It told that we may: the transaction has ended without us."""
+    """The coordinator confirmed it: the transaction has already ended without this producer."""
     is_doubtful: bool = False
-    """A commit may have happened without our knowing."""
+    """A commit may have happened without confirmation."""
     was_open: bool = False
-    """The coordinator has had it open under our epoch, for certain."""
+    """The coordinator certainly had it open under our epoch."""
     may_be_ended: bool = False
-    """We may have ended it by ourselves, without another epoch."""
+    """We may have ended it ourselves, without another epoch."""
     asks_as: ProducerId | None = None
-    """Who asks whether we may go on; ``None``: who we are."""
+    """The producer id and epoch used for the question; ``None``: the current ones."""
     needs_bump: bool = False
     """Another epoch is needed before the next transaction."""
     has_sent: bool = False
-    """Batches of it have been on their way."""
+    """Batches of it have been sent."""
     is_abort_untold: bool = False
-    """It is aborted, and nobody was there to be told; so it may be asked for once more."""
+    """It is aborted, but no caller received the result, so the abort may be requested once more."""
     end_told: set[int] = field(default_factory=set[int])
-    """Who was told that it is committed, or else aborted; but may not have heard it."""
+    """Tickets that were sent the result, but may not have received it."""
     is_told_commit: bool = False
 
     def asks_further(self, job: PendingRequest, error: Kip848Error, *, has_added: bool) -> bool:
-        """Whether a question that was answered "you are fenced" is to be asked once more, as who we
-        would be if the coordinator had ended our transaction: under the next epoch.
+        """Whether a question that was answered with "fenced" is repeated, under the epoch we would
+        have if the coordinator had ended our transaction: the next one.
 
-        A coordinator that ends a transaction behind its producer's back raises the epoch by one,
-        for nobody. From which one it did so it keeps in memory, if at all: not in clusters with
-        transactions V1, and not when another coordinator has taken over. Whoever took an id over
-        with that transaction open is further on, by two at least, and fences us for certain.
-        ``has_added``: the coordinator has said that something is in the transaction.
+        A coordinator that ends a transaction on its own raises the epoch by one without assigning
+        it to a producer. It keeps the previous epoch in memory at best: not in clusters with
+        transactions V1, and not after another coordinator has taken over. A producer that took over
+        the id with that transaction open has an epoch at least two higher, so it certainly fences
+        us. ``has_added``: the coordinator has confirmed that something is in the transaction.
         """
         is_fenced = isinstance(error, BrokerError) and error.code in _FENCED
         was_open = (self.was_open or has_added) and not self.may_be_ended

@@ -1,4 +1,4 @@
-"""One partition that is written to: what waits, what is on its way, and whether it rests."""
+"""The state of one partition that is written to: queued and in-flight batches, and backoff."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["Partition"]
 
 
 class Partition:
-    """Batches in the order of their records: first those on their way, then ``waiting``, then the
-    open one. What was on its way and has to be sent again waits in its old place."""
+    """Batches in the order of their records: first those in flight, then ``waiting``, then the open
+    one. A batch that must be sent again is queued in its old place."""
 
     __slots__ = (
         "alarm_ms",
@@ -40,48 +40,48 @@ class Partition:
     def __init__(self, tp: TopicPartition, *, alone: bool) -> None:
         self.tp = tp
         self.open: Batch | None = None
-        """Takes records."""
+        """The batch that takes records."""
         self.due = False
-        """The open batch has lingered, or may not linger."""
+        """The open batch has lingered long enough, or must not linger."""
         self.waiting: deque[Batch] = deque()
         self.flying: list[Batch] = []
-        """On the wire, given up or not."""
+        """In flight, whether failed already or not."""
         self.flying_to = NO_NODE
         self.unsettled: list[Batch] = []
-        """Batches of which only later ones can tell whether a broker has them."""
+        """Batches whose fate is unknown until a later batch is answered."""
         self.left = NO_NODE
-        """The broker that did not lead it, or did not answer: it rests for that."""
+        """The broker that was not the leader or did not answer: the reason for the backoff."""
         self.sequences = Sequences(alone=alone)
         self.topic_id: TopicId | None = None
-        """Of the topic that was written to last."""
+        """The id of the topic that was last written to."""
         self.failures = 0
-        """In a row: each makes it rest longer."""
+        """Failures in a row; each makes the backoff longer."""
         self.moves = 0
-        """How often in a row it followed a hint."""
+        """How often in a row it followed a leader hint."""
         self.rest_until_ms = 0
         self.alarm_ms = 0
-        """For when it has an alarm."""
+        """The time for which a wake-up is scheduled."""
         self.trouble: str | None = None
         self.trouble_code: int | None = None
-        """Why the newest try failed."""
+        """Why the last attempt failed."""
         self.trouble_since_ms = 0
-        """Since when tries have failed, while records wait."""
+        """Since when attempts have failed while records are queued."""
         self.ready_at = NO_NODE
-        """The broker that it waits for its turn at."""
+        """The broker in whose ready queue it is."""
 
     @property
     def has_next(self) -> bool:
-        """Whether there is a batch that may be sent as far as this partition knows."""
+        """Whether there is a batch to send, as far as this partition knows."""
         return bool(self.waiting) or (self.due and self.open is not None)
 
     @property
     def is_idle(self) -> bool:
-        """Nothing waits, is open or on its way."""
+        """No batch is queued, open or in flight."""
         waits = self.waiting or self.unsettled or self.open is not None
         return not waits and not self.flying
 
     def wait_again(self, batch: Batch) -> None:
-        """A batch that was on its way is to be sent again."""
+        """Queue a batch that was in flight again."""
         waiting = self.waiting
         at = 0
         while at < len(waiting) and waiting[at].order < batch.order:
@@ -89,20 +89,20 @@ class Partition:
         waiting.insert(at, batch)
 
     def is_first(self, batch: Batch) -> bool:
-        """Whether no batch before this one is on its way or waits."""
+        """Whether no earlier batch is in flight or queued."""
         order = batch.order
         if any(each.order < order for each in self.flying):
             return False
         return not self.waiting or self.waiting[0].order >= order
 
     def fail(self, now_ms: int, why: str, code: int | None) -> None:
-        """A try to send a batch failed."""
+        """An attempt to send a batch failed."""
         if self.trouble is None:
             self.trouble_since_ms = now_ms
         self.trouble, self.trouble_code = why, code
 
     def reset_failures(self) -> None:
-        """A broker took a batch."""
+        """A broker accepted a batch."""
         self.failures = self.moves = 0
         self.left = NO_NODE
         self.trouble = self.trouble_code = None

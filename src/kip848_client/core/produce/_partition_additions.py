@@ -1,14 +1,14 @@
-"""With transactions V2: what is being added to the transaction at this moment, and by whom.
+"""Transactions V2: what is being added to the transaction now, and by which broker.
 
-Whoever is written to for the first time in a transaction adds itself: the broker that gets the
-Produce, or the group's coordinator that gets the TxnOffsetCommit, tells the coordinator of the
-transaction. That coordinator writes down one addition at a time, and refuses what comes meanwhile
-(CONCURRENT_TRANSACTIONS): then a broker lets the Produce wait for
-``add.partitions.to.txn.retry.backoff.ms``, 20 ms, and a group's coordinator refuses the offsets.
+The first write in a transaction adds its target: the broker that receives the Produce, or the group
+coordinator that receives the TxnOffsetCommit, asks the transaction coordinator to add it. That
+coordinator writes one addition at a time and refuses others meanwhile (CONCURRENT_TRANSACTIONS). A
+broker then delays the Produce by ``add.partitions.to.txn.retry.backoff.ms``, 20 ms, and a group
+coordinator refuses the offsets.
 
-So additions go one after the other. Those to one broker may be on their way together: it takes the
-requests of a connection in turn. How long one is waited for has a limit, because an answer to
-Produce waits for replicas, too, which the addition does not.
+So additions are made one after the other. Several to one broker may be in flight together, because
+it handles the requests of a connection in turn. The wait for one is limited, because the answer to
+a Produce also waits for replicas, which the addition does not.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from kip848_client.core.types import TopicPartition
 __all__ = ["ADDING_MS", "GROUP", "PartitionAdditions"]
 
 ADDING_MS: Final = 10
-"""An addition that is not answered by then has most likely come through."""
+"""An addition not answered within this time has most likely succeeded."""
 GROUP: Final = -1
-"""In place of a broker: the coordinator of the group."""
+"""Stands for the group coordinator in place of a broker."""
 
 _Added = TopicPartition | str
-"""A partition, or a group by its name."""
+"""A partition, or a group id."""
 
 
 class PartitionAdditions:
-    """Of one transaction after the other. ``settle`` goes before whatever is asked."""
+    """The additions of one transaction after another. Call ``settle`` before any query."""
 
     def __init__(self) -> None:
         self._now_ms = 0
@@ -42,14 +42,14 @@ class PartitionAdditions:
         self._is_by_writing = False
 
     def begin(self, version: TransactionVersion) -> None:
-        """A new transaction has nothing yet. With V1 nothing is added by being written to."""
+        """Begin a new transaction, which is empty. With V1, writing adds nothing."""
         self._is_by_writing = version is TransactionVersion.V2
         self._adding.clear()
         self._added.clear()
         self._is_awaited = False
 
     def is_free(self, what: _Added, by: int) -> bool:
-        """Whether this may be written to now. If not, ``due_ms`` tells when to ask again."""
+        """Whether this may be written to now. If not, ``due_ms`` is when to ask again."""
         if not self._adding or self._by == by or what in self._added or what in self._adding:
             return True
         if self._until_ms <= self._now_ms:
@@ -58,7 +58,7 @@ class PartitionAdditions:
         return False
 
     def sent(self, what: _Added, by: int) -> None:
-        """It is written to: that adds it, if it was not added before."""
+        """It is written to, which adds it unless it was added before."""
         if not self._is_by_writing or what in self._added or what in self._adding:
             return
         if self._by != by:
@@ -69,22 +69,22 @@ class PartitionAdditions:
         self._adding.add(what)
 
     def ended(self, what: _Added) -> None:
-        """There is an answer, or there will be none."""
+        """It was answered, or will not be answered."""
         if what in self._adding:
             self._adding.discard(what)
             self._added.add(what)
 
     def was_refused(self, what: _Added) -> None:
-        """It was added too early (CONCURRENT_TRANSACTIONS), and will be again."""
+        """It was added too early (CONCURRENT_TRANSACTIONS) and will be added again."""
         self._adding.discard(what)
         self._added.discard(what)
 
     def due_ms(self) -> int | None:
-        """When somebody who was told to wait need not any more."""
+        """When a caller that was refused may retry."""
         return self._until_ms if self._is_awaited else None
 
     def settle(self, now_ms: int) -> None:
-        """It is so late now: whoever waits long enough asks again."""
+        """Set the time. Callers that have waited long enough ask again."""
         self._now_ms = now_ms
         if not self._adding or self._until_ms <= now_ms:
             self._is_awaited = False

@@ -1,8 +1,8 @@
-"""Which partition a key goes to, as Java's producer chooses it.
+"""Chooses the partition of a key as Java's producer does.
 
-A key always goes to the same partition: murmur2 of its bytes.
+A key always goes to the same partition, by the murmur2 hash of its bytes.
 
-A C extension computes it where one could be built (see ``hatch_build.py``).
+A C extension computes it if one could be built (see ``hatch_build.py``).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _MIX: Final = 0x5BD1E995
 _MASK: Final = 0xFFFFFFFF
 _POSITIVE: Final = 0x7FFFFFFF
 _CACHED_KEY_BYTES_MAX: Final = 64
-"""Longer keys are hashed each time: they would fill memory."""
+"""Longer keys are not cached: they would fill memory."""
 _WORDS: Final = tuple(
     struct.Struct(f"<{words}I").unpack_from for words in range(_CACHED_KEY_BYTES_MAX // 4 + 1)
 )
-"""Readers of so many words."""
+"""Unpackers, by the number of words."""
 
 
 def murmur2(data: bytes) -> int:
@@ -56,7 +56,7 @@ if ALLOWED:
     try:
         from kip848_client.core.produce._murmur2 import murmur2 as _compiled
     except ImportError:
-        pass  # it was installed where there was no compiler
+        pass  # it was installed without a compiler
     else:
         HASHES[True] = _compiled
 
@@ -64,5 +64,5 @@ _hash: Final = HASHES.get(True, _hash_of)
 
 
 def partition_of_key(key: bytes, partitions: int) -> int:
-    """Where a key belongs among so many partitions."""
+    """The partition of a key among this number of partitions."""
     return (_hash(key) & _POSITIVE) % partitions

@@ -1,4 +1,4 @@
-"""Who waits for something to become of transactions: a start, a beginning, a commit, an abort."""
+"""Pending calls of the application for transactions: start, begin, commit and abort."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PendingCalls:
         return any(self._all)
 
     def due_ms(self) -> int | None:
-        """When the time of the first is over."""
+        """The earliest deadline."""
         return min((each for one in self._all for each in one.deadlines_ms()), default=None)
 
     @property
@@ -35,18 +35,18 @@ class PendingCalls:
         return min((each.since_ms for each in self._all if each.since_ms is not None), default=None)
 
     def forget(self, ticket: int) -> None:
-        """This one waits no more."""
+        """Forget a ticket that no longer waits."""
         for each in self._all:
             each.forget(ticket)
 
     def close(self) -> None:
-        """No other transaction begins."""
+        """No further transaction begins."""
         error = LocalProtocolError("the producer is being closed; make a new one")
         self.starts.fail(error)
         self.begins.fail(error)
 
     def fail(self, error: Callable[[], Kip848Error]) -> None:
-        """Nothing comes of what they wait for."""
+        """Fail all tickets."""
         for each in self._all:
             each.fail(error())
 
@@ -58,7 +58,7 @@ class PendingCalls:
         abort: Callable[[], Kip848Error],
         init: Callable[[], Kip848Error],
     ) -> None:
-        """Those whose time is over get these errors."""
+        """Fail the tickets that have passed their deadline with these errors."""
         self.commits.overdue(now_ms, commit)
         self.aborts.overdue(now_ms, abort)
         self.starts.overdue(now_ms, init)

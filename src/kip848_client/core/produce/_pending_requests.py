@@ -1,5 +1,5 @@
-"""One thing that a transaction asks of a coordinator: what it is about, the request that it makes,
-what an answer says of it, and what the user is told when it is refused."""
+"""One request of a transaction to a coordinator: its content, its command, the meaning of its
+answer, and the user's error if it is refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ORDER: Final = (
     Api.COMMIT_OFFSETS,
     Api.END_TRANSACTION,
 )
-"""In which jobs go out."""
+"""The order in which jobs are sent."""
 
 _ABORTS: Final = (Reaction.ABORT, Reaction.ABORT_AND_BUMP)
 _GRAVITY: Final = (
@@ -44,44 +44,44 @@ _GRAVITY: Final = (
     Reaction.REFRESH,
     Reaction.RETRY,
 )
-"""Of the reactions to the partitions of one answer the first of these counts."""
+"""If the partitions of one answer call for different reactions, the first of these counts."""
 
 
 @dataclass(slots=True, eq=False)
 class PendingRequest:
-    """Something to be asked until it is answered. What it is about depends on ``api``."""
+    """A request to be repeated until it is answered. Its content depends on ``api``."""
 
     api: Api
     key: Key
     producer: ProducerId
     partitions: dict[TopicPartition, None] = field(default_factory=dict[TopicPartition, None])
-    """ADD_PARTITIONS: what is to be added, and is not yet."""
+    """ADD_PARTITIONS: the partitions that are not added yet."""
     group: Group | None = None
     offsets: dict[TopicPartition, OffsetToCommit] = field(
         default_factory=dict[TopicPartition, OffsetToCommit]
     )
-    """COMMIT_OFFSETS: what the coordinator of the group has not taken yet."""
+    """COMMIT_OFFSETS: the offsets that the group coordinator has not accepted yet."""
     ticket: int | None = None
     commit: bool = False
     limit_ms: int | None = None
     """When it is given up."""
     failures: int = 0
     collisions: int = 0
-    """With something else that was being written of the same transactional id."""
+    """Collisions with other pending writes for the same transactional id."""
     not_before_ms: int = 0
     node: int = -1
-    """Who was asked last."""
+    """The last node asked."""
     asked: tuple[TopicPartition, ...] = ()
     is_dropped: bool = False
-    """Nobody wants it any more; its answer is waited for all the same."""
+    """Its result is not needed any more; its answer is still awaited."""
     in_doubt: bool = False
-    """An attempt may have had its effect without an answer."""
+    """An attempt may have taken effect without an answer."""
     is_gone: bool = False
-    """A topic that it is about seems to be there no more."""
+    """One of its topics seems not to exist any more."""
     trouble: str = ""
 
     def give_up_by(self, time_ms: int) -> None:
-        """A topic that it is about is not there: if that stays so, this is enough."""
+        """One of its topics does not exist: if that stays so, give up at this time."""
         if self.limit_ms is not None and time_ms < self.limit_ms:
             self.is_gone = True
             self.limit_ms = time_ms
@@ -90,7 +90,7 @@ class PendingRequest:
 def command(
     job: PendingRequest, number: int, settings: ProduceSettings, version: TransactionVersion
 ) -> do.Command:
-    """The request of a job, to the node that it has."""
+    """The command that sends a job to its node."""
     me, node, group = settings.transactional_id or "", job.node, job.group
     match job.api:
         case Api.INIT_PRODUCER_ID:
@@ -112,28 +112,28 @@ def command(
             raise AssertionError(f"nothing to send for {job!r}")
 
 
-# -- what an answer says -------------------------------------------------------------------------
+# -- interpreting answers ------------------------------------------------------------------------
 
 
 def said_of(job: PendingRequest, event: TxnAnswered) -> Mapping[TopicPartition, int]:
-    """Codes by partition that was asked for. One that the broker left out was not served."""
+    """Codes by requested partition. A partition that the broker left out counts as not served."""
     if event.error_code or event.partitions is None:
         return dict.fromkeys(job.asked, event.error_code)
     return {tp: event.partitions.get(tp, ErrorCode.UNKNOWN_SERVER_ERROR) for tp in job.asked}
 
 
 def gravest(api: Api, codes: Mapping[TopicPartition, int]) -> int:
-    """The code that decides what becomes of the job; 0 for none."""
+    """The code that decides what happens to the job; 0 for none."""
     return min(codes.values(), key=lambda code: _GRAVITY.index(reaction(api, code)), default=0)
 
 
-# -- what the user is told -----------------------------------------------------------------------
+# -- errors for the user -------------------------------------------------------------------------
 
 
 def error_of(
     job: PendingRequest, code: int, message: str | None, bad: Mapping[TopicPartition, int] | None
 ) -> Kip848Error:
-    """Of a refusal. Offsets that were refused are told as a commit that failed."""
+    """The error for a refusal. Refused offsets become a failed commit."""
     error = refusal(job.api, code, message or _about(job, bad))
     if job.api is not Api.COMMIT_OFFSETS or reaction(job.api, code) not in _ABORTS:
         return error
@@ -144,7 +144,7 @@ def error_of(
 
 
 def not_committed(job: PendingRequest, why: str, cause: Kip848Error | None = None) -> CommitFailed:
-    """Of offsets that are not committed."""
+    """The error for offsets that are not committed."""
     group = "" if job.group is None else job.group.group_id
     return CommitFailed(
         f"the offsets of group {group!r} were not committed: {why}",

@@ -1,9 +1,9 @@
-"""Where the records of a topic go, as Java's producer sends them.
+"""Chooses the partition for records as Java's producer does.
 
-A key has its partition. Records without a key stay with one partition for a batch's worth of bytes,
-so that batches are full and all partitions get the same (KIP-480, KIP-794). No batch is left behind
-that has room: it is another partition's turn when a batch was closed, and a record that did not fit
-into it goes along.
+A key determines its partition. Records without a key stay with one partition for about one batch of
+bytes, so that batches are full and all partitions get the same share (KIP-480, KIP-794). No batch
+that has room is left behind: the partition changes when a batch is closed, and a record that did
+not fit into it goes to the next partition.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from kip848_client.core.types import TopicPartition
 __all__ = ["Choose", "Route"]
 
 Choose = Callable[[int], int]
-"""Gets n and gives one of 0 .. n-1, each as likely as the others."""
+"""Takes n and returns one of 0 .. n-1, all equally likely."""
 
 
 class Route:
-    """Where the records of one topic go. ``waiting`` tells how many batches of a partition are not
-    acknowledged."""
+    """Chooses the partition for the records of one topic. ``waiting`` returns the number of
+    unacknowledged batches of a partition."""
 
     __slots__ = (
         "_bytes",
@@ -38,21 +38,21 @@ class Route:
         self, choose: Choose, limit_bytes: int, waiting: Callable[[TopicPartition], int]
     ) -> None:
         self.partitions: tuple[TopicPartition, ...] = ()
-        """By number."""
+        """All partitions, by number."""
         self.led: Sequence[TopicPartition] = ()
-        """Those that have a leader, as metadata told last; there may be none."""
+        """Partitions with a leader, as of the last metadata; may be empty."""
         self._choose = choose
         self._limit_bytes = limit_bytes
         self._waiting = waiting
         self._turn: TopicPartition | None = None
-        """Records without a key go there at the moment."""
+        """The current partition of records without a key."""
         self._left: TopicPartition | None = None
-        """They went there before."""
+        """The previous one."""
         self._bytes = 0
-        """In batches that were closed in this turn."""
+        """Bytes in the batches closed since the current one was chosen."""
 
     def learn(self, partitions: tuple[TopicPartition, ...], led: Sequence[TopicPartition]) -> None:
-        """Which partitions there are, at least one, and which of them have a leader."""
+        """Set the partitions, at least one, and those that have a leader."""
         self.partitions = partitions
         self.led = led
         if self._turn not in partitions:
@@ -66,8 +66,8 @@ class Route:
         return partitions[partition_of_key(key, len(partitions))]
 
     def _pick(self) -> TopicPartition:
-        """Another one: of two that have a leader the one with fewer batches that wait, so that a
-        slow broker gets less."""
+        """Choose another partition: of two that have a leader, the one with fewer unacknowledged
+        batches, so that a slow broker gets less."""
         able = self.led or self.partitions
         others = [each for each in able if each != self._left] or able
         one, two = (others[self._choose(len(others))] for _ in range(2))
@@ -76,7 +76,7 @@ class Route:
         return turn
 
     def closed(self, tp: TopicPartition, size_bytes: int, *, full: bool) -> None:
-        """A batch takes no more records."""
+        """A batch was closed."""
         if tp != self._turn:
             return
         self._bytes += size_bytes

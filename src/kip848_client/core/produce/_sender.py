@@ -1,12 +1,12 @@
-"""What goes to which broker now.
+"""Decides what is sent to which broker, and when.
 
-A partition is ready at the broker that leads it when it has a batch that may be sent. Ready
-partitions take turns: each puts one batch into a request, and goes to the end of the line. A broker
-has up to ``in_flight_max`` requests that it has not answered; while they are out, ready partitions
-gather, and the next request carries more.
+A partition is ready at its leader when it has a batch that may be sent. Ready partitions take
+turns: each puts one batch into a request and goes to the end of the queue. A broker has up to
+``in_flight_max`` unanswered requests; while they are outstanding, more partitions become ready, and
+the next request carries more.
 
-The batches of a partition leave in order. Several are on their way at once only while all goes well
-and only to one broker: what follows a batch that failed would be refused anyhow.
+The batches of a partition are sent in order. Several are in flight at once only while no errors
+occur, and only to one broker: after a failed batch the following ones would be refused anyway.
 """
 
 from __future__ import annotations
@@ -31,39 +31,39 @@ __all__ = ["BATCHES_A_STEP", "Node", "OpenProduce", "Sender"]
 
 BATCHES_A_STEP: Final = 128
 _BYTES_A_STEP: Final = 1 << 20
-"""So much is compressed in a step. The next one follows at once, and others have their turn
+"""How much is compressed per step. The next step follows at once, so that other tasks run
 between."""
 _REMEMBERED_MAX: Final = 5
-"""So many batches of a producer and a partition, the newest, a broker knows again, with their
-offsets. More are not sent at once."""
+"""The number of newest batches per producer and partition that a broker remembers, with their
+offsets. No more than these are in flight at once."""
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A broker that batches are sent to."""
+    """A broker that receives batches."""
 
     number: int
     ready: OrderedDict[TopicPartition, Partition] = field(
         default_factory=OrderedDict[TopicPartition, Partition]
     )
-    """In turn."""
+    """The ready partitions, in turn."""
     in_flight: int = 0
     rest_until_ms: int = 0
     failures: int = 0
-    """Requests in a row that it did not answer: each makes it rest longer."""
+    """Unanswered requests in a row; each makes the backoff longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenProduce:
-    """A request that is under way."""
+    """A request in flight."""
 
     node: Node
     batches: tuple[Batch, ...]
 
 
 class Sender:
-    """All brokers. ``want_leaders`` takes a topic and why its leaders are wanted; ``exhausted``
-    a producer id of which a partition has used up the epochs."""
+    """Sends batches to all brokers. ``want_leaders`` takes a topic and the reason its leaders are
+    needed; ``exhausted`` takes a producer id whose epochs a partition has used up."""
 
     def __init__(
         self,
@@ -86,30 +86,30 @@ class Sender:
         self._number = 0
         self._leaderless: dict[Partition, int] = {}
         self._held: dict[Partition, None] = {}
-        """Partitions that the transaction does not have yet, or that wait for another producer id
-        or epoch."""
+        """Partitions that wait to be added to the transaction, or for another producer id or
+        epoch."""
         self._resting: list[tuple[int, TopicPartition]] = []
         self._sealed = self._sealed_bytes = 0
-        """In this step."""
+        """What this step has compressed so far."""
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- queries -----------------------------------------------------------------------------
 
     @property
     def leaderless(self) -> Mapping[Partition, int]:
-        """Partitions whose next batch waits for a leader, with the time since when."""
+        """Partitions whose next batch waits for a leader, and since when."""
         return self._leaderless
 
     @property
     def on_the_wire(self) -> int:
-        """Requests that are not answered yet."""
+        """How many requests are not answered yet."""
         return len(self._open)
 
     def batches_on_the_wire(self) -> set[Batch]:
-        """Those in requests that are not answered yet."""
+        """The batches of the requests that are not answered yet."""
         return {batch for produce in self._open.values() for batch in produce.batches}
 
     def due_ms(self, now_ms: int) -> int | None:
-        """When a broker or a partition has rested, or there is more to do than one step did."""
+        """When a broker or partition finishes its backoff; now, if one step was not enough."""
         if self._is_tired and any(map(self._is_able, self.nodes.values())):
             return now_ms
         due = self._resting[0][0] if self._resting else None
@@ -124,14 +124,14 @@ class Sender:
         return self._sealed_bytes >= _BYTES_A_STEP or self._sealed >= BATCHES_A_STEP
 
     def _is_able(self, node: Node) -> bool:
-        """Whether there is something to send that its requests have room for."""
+        """Whether the broker has ready partitions and may receive another request."""
         return bool(node.ready) and node.in_flight < self._settings.in_flight_max
 
-    # -- who is ready ------------------------------------------------------------------------
+    # -- ready partitions --------------------------------------------------------------------
 
     def place(self, now_ms: int, partition: Partition) -> None:
-        """Something about this partition has changed: whether, when and where it has a batch to
-        send."""
+        """Update whether, when and where a partition has a batch to send, after any change to
+        it."""
         tp = partition.tp
         at = NO_NODE
         if partition.has_next and self._may_follow(partition):
@@ -149,7 +149,7 @@ class Sender:
                 self.node(at).ready[tp] = partition
 
     def _may_follow(self, partition: Partition) -> bool:
-        """Whether another batch may be sent, after those that are on their way."""
+        """Whether another batch may be sent after those in flight."""
         flying = partition.flying
         if not flying:
             return True
@@ -167,11 +167,11 @@ class Sender:
             self._want_leaders(topic, f"no leader of {shown(partition.tp)} is known")
             return NO_NODE
         if partition.flying and partition.flying_to != leader[0]:
-            return NO_NODE  # what is on its way to another broker must not be overtaken
+            return NO_NODE  # must not overtake a batch in flight to another broker
         return leader[0]
 
     def place_topic(self, now_ms: int, topic: str) -> None:
-        """Its leaders may be others now."""
+        """Update the partitions of a topic whose leaders may have changed."""
         topic_id = self._leaders.id_of(topic)
         if topic_id is None:
             return
@@ -183,12 +183,13 @@ class Sender:
             leader = self._leaders.leader_of(partition.tp)
             if partition.left != NO_NODE and leader is not None and leader[0] != partition.left:
                 partition.left = NO_NODE
-                partition.rest_until_ms = now_ms  # it rested for that
+                partition.rest_until_ms = now_ms  # this change ends its backoff
             if partition.has_next:
                 self.place(now_ms, partition)
 
     def place_leaderless(self, now_ms: int) -> None:
-        """Metadata was told; leaders that it did not tell are wanted again."""
+        """Update the partitions without a leader after new metadata. Leaders that are still missing
+        are requested again."""
         leaderless, self._leaderless = self._leaderless, {}
         for partition, since_ms in leaderless.items():
             self.place(now_ms, partition)
@@ -196,13 +197,14 @@ class Sender:
                 self._leaderless[partition] = since_ms
 
     def place_all(self, now_ms: int) -> None:
-        """Nothing that was known of leaders holds any more."""
+        """Update all partitions: nothing known about leaders is valid any more."""
         for partition in self._accumulator.partitions.values():
             if partition.has_next:
                 self.place(now_ms, partition)
 
     def wake(self, now_ms: int) -> None:
-        """Place those that have rested, and those that the transaction may have by now."""
+        """Update the partitions whose backoff is over, and those that may be in the transaction by
+        now."""
         resting = self._resting
         while resting and resting[0][0] <= now_ms:
             _, tp = heappop(resting)
@@ -212,20 +214,20 @@ class Sender:
             self.place(now_ms, partition)
 
     def node(self, number: int) -> Node:
-        """The broker of this number."""
+        """The broker of this number, created if necessary."""
         node = self.nodes.get(number)
         if node is None:
             node = self.nodes[number] = Node(number)
         return node
 
     def begin_step(self) -> None:
-        """What is compressed counts from now on."""
+        """Reset the counters of what this step has compressed."""
         self._sealed = self._sealed_bytes = 0
 
     # -- requests ----------------------------------------------------------------------------
 
     def send(self, now_ms: int, identity: ProducerIdentity) -> Iterator[SendProduce]:
-        """All requests that can be sent now; they count as sent."""
+        """All requests that can be sent now; each counts as sent."""
         for node in tuple(self.nodes.values()):
             while self._is_able(node) and node.rest_until_ms <= now_ms:
                 producer = identity.producer
@@ -238,7 +240,7 @@ class Sender:
     def _fill(
         self, now_ms: int, node: Node, identity: ProducerIdentity, producer: ProducerId
     ) -> list[Batch]:
-        """The batches of the next request, one a partition."""
+        """The batches of the next request, one per partition."""
         batches: dict[TopicPartition, Batch] = {}
         size_bytes = 0
         while node.ready:
@@ -277,7 +279,7 @@ class Sender:
     def _take(
         self, partition: Partition, node: Node, producer: ProducerId, identity: ProducerIdentity
     ) -> Batch | None:
-        """The batch that is first, with its numbers; ``None`` when it must wait."""
+        """The first batch, with its sequence numbers; ``None`` if it must wait."""
         if not partition.waiting:
             self._accumulator.close(partition, full=False)
         head = partition.waiting[0]
@@ -285,7 +287,7 @@ class Sender:
             sequences = partition.sequences
             topic_id = self._leaders.id_of(partition.tp[0])
             if topic_id != partition.topic_id:
-                # of a topic that was created again brokers do not know this producer
+                # the topic was created again, so brokers do not know this producer there
                 partition.topic_id = topic_id
                 sequences.acknowledged = -1
             if self._exhausted is not None and sequences.is_exhausted(producer):
@@ -334,7 +336,7 @@ class Sender:
         )
 
     def ended(self, number: int) -> OpenProduce | None:
-        """A request was answered or lost; ``None`` when it is not open."""
+        """A request was answered or lost. Returns ``None`` if it is not open."""
         produce = self._open.pop(number, None)
         if produce is None:
             return None

@@ -1,20 +1,21 @@
-"""Sequence numbers of one partition: what a broker needs to keep batches in order, each once.
+"""Sequence numbers of one partition, by which a broker keeps batches in order and without
+duplicates.
 
-A broker takes a batch only behind the one before it, and knows the newest five again. So a batch
-keeps its numbers for as long as a broker may have it, and no other batch gets them. When one with
-numbers failed there is a hole, and a broker takes nothing behind it: sequences begin anew under
-another epoch. A producer without a transactional id raises the epoch by itself, for this partition
-alone: brokers keep it by partition, and InitProducerId would only answer another producer id. In a
-transaction the next epoch comes from the coordinator.
+A broker accepts a batch only directly after the previous one, and recognizes the newest five when
+they are sent again. So a batch keeps its numbers for as long as a broker may have it, and no other
+batch gets them. When a batch with numbers fails, it leaves a gap, and the broker accepts nothing
+after it until the sequence restarts under another epoch. A producer without a transactional id
+raises the epoch itself, for this partition only: brokers keep it per partition, and InitProducerId
+would only return another producer id. In a transaction the coordinator supplies the next epoch.
 
-Nothing changes its name while a batch of the partition is on its way. Then the first that waits
-decides. If no broker has it, no broker has what is behind it either, and all of them get new
-numbers. If a broker may have it, it is sent again as what it was, and the answer tells.
+The epoch never changes while a batch of the partition is in flight. After that, the first queued
+batch decides. If no broker has it, no broker has the following ones either, and all of them get new
+numbers. If a broker may have it, it is sent again unchanged, and the answer shows which is true.
 
-That answer may be that the broker lacks what was before, although it has the batch: a broker that
-was restarted knows again the last batch alone. Then later batches tell, because a broker that has
-one has all before it. Where none does, nobody can tell, and the batch fails: it is not sent under
-other numbers (decision 13).
+That answer may be that the broker lacks the previous batch although it has this one, because a
+restarted broker recognizes only the last batch. Then later batches decide, because a broker that
+has a batch has all batches before it. If there is none to decide it, the fate of the batch is
+unknown and it fails; it is not sent under other numbers (decision 13).
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from kip848_client.core.produce._model import NOBODY, ProducerId
 __all__ = ["Sequences"]
 
 _NUMBERS: Final = 1 << 31
-"""Sequence numbers: after 2^31-1 comes 0."""
+"""Sequence numbers wrap to 0 after 2^31-1."""
 _FORGOTTEN_MS: Final = 600_000
-"""After so long a silence a broker may not know a producer any more (Kafka's default of
-``producer.id.expiration.ms`` is a day)."""
+"""After this long without a write, a broker may have forgotten a producer (Kafka's default for
+``producer.id.expiration.ms`` is one day)."""
 _EPOCH_MAX: Final = (1 << 15) - 1
 
 
 class Sequences:
-    """``alone``: without a transactional id."""
+    """``alone``: the producer has no transactional id."""
 
     __slots__ = (
         "_alone",
@@ -55,15 +56,15 @@ class Sequences:
         self.next_number = 0
         self._written_ms = 0
         self.broken = False
-        """There is a hole: nothing new is sent as ``producer``."""
+        """There is a gap: nothing new is sent as ``producer``."""
         self.suspended = False
-        """There may be one: a batch waits for what later ones tell."""
+        """There may be a gap: the fate of a batch depends on later batches."""
         self.newest: tuple[ProducerId, tuple[int, ...]] = (NOBODY, ())
-        """The last batch in order that a broker has: who sent it, and its order."""
+        """The last batch in order that a broker has: its producer, and its order."""
         self.acknowledged = NOBODY.number
-        """The producer id that the broker is known to know here. One that it does not know may
-        begin with any number, so there is nothing that would keep a second batch behind the
-        first: until the first is acknowledged, there is no second one on its way."""
+        """The producer id that the broker is known to have for this partition. For an unknown one
+        it accepts any first number, so nothing would hold a second batch back behind the first. So
+        there is no second batch in flight until the first is acknowledged."""
 
     def is_exhausted(self, base: ProducerId) -> bool:
         """Whether this partition needs another producer id."""
@@ -73,8 +74,9 @@ class Sequences:
     def prepare(
         self, head: Batch, waiting: Iterable[Batch], base: ProducerId, *, on_its_way: bool
     ) -> bool:
-        """Give the first batch that waits its numbers; False: it must wait. ``base``: who we are.
-        ``on_its_way``: whether other batches of the partition are."""
+        """Assign sequence numbers to the first queued batch; returns False if it must wait.
+        ``base``: the current producer id. ``on_its_way``: whether other batches of the partition
+        are in flight."""
         successor = self._successor(base)
         if successor != self.producer:
             if on_its_way:
@@ -102,17 +104,17 @@ class Sequences:
             self.newest = (batch.producer, batch.order)
 
     def rested(self, now_ms: int) -> None:
-        """Nothing is on its way. Brokers forget producers that are silent for long."""
+        """Nothing is in flight. Brokers forget producers that do not write for a long time."""
         if now_ms - self._written_ms >= _FORGOTTEN_MS:
             self.acknowledged = NOBODY.number
 
     def proves(self, batch: Batch) -> bool:
-        """Whether a broker has this batch, because it has a later one."""
+        """Whether a broker certainly has this batch, because it has a later one."""
         producer, order = self.newest
         return batch.has_sequence and batch.producer == producer and batch.order < order
 
     def split(self, batch: Batch, parts: Iterable[Batch]) -> None:
-        """The parts have the numbers of the whole."""
+        """Divide the numbers of the whole among the parts."""
         first = batch.first_sequence
         for part in parts:
             part.producer, part.doubt = batch.producer, batch.doubt
@@ -120,7 +122,7 @@ class Sequences:
             first = (first + part.records) % _NUMBERS
 
     def _successor(self, base: ProducerId) -> ProducerId | None:
-        """Who sends the next new batch; ``None``: nobody yet."""
+        """The producer of the next new batch; ``None`` if there is none yet."""
         mine = self.producer
         if not self._alone:
             return base if base != mine else None if self.broken else mine

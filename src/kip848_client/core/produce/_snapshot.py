@@ -1,4 +1,4 @@
-"""Everything that a producer core knows, frozen: for tests, logs and metrics."""
+"""An immutable copy of the producer core's state, for tests, logs and metrics."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ class PartitionSnapshot:
     """One partition that was written to."""
 
     waiting: int
-    """Batches that take no more records and are not on their way."""
+    """Closed batches that are not in flight."""
     open_records: int
     on_the_wire: int
     producer: ProducerId
     next_sequence: int
     failures: int
-    """In a row."""
+    """Failures in a row."""
     trouble: str | None
-    """Why the newest try failed."""
+    """Why the last attempt failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProducerSnapshot:
-    """The whole."""
+    """The state of the producer core."""
 
     held_bytes: int
-    """Of ``buffer_bytes``."""
+    """Bytes of ``buffer_bytes`` in use."""
     unreported: int
-    """Appended batches whose end nobody was told of."""
+    """Appended batches whose result was not reported yet."""
     on_the_wire: int
-    """Requests without an answer."""
+    """Unanswered requests."""
     partitions: Mapping[TopicPartition, PartitionSnapshot]
     topics: Mapping[str, int]
-    """Watched topics of which the number of partitions is known."""
+    """The number of partitions of each watched topic, where known."""
     stale_answers: int
-    """That nobody waited for any more."""
+    """Answers that were no longer expected."""

@@ -1,7 +1,7 @@
-"""The topics that are written to: how many partitions they have, and which one a record goes to.
+"""The topics that are written to: their number of partitions, and which one a record goes to.
 
-A topic is watched from when it is first wanted until nobody has used it for a while. It is asked
-for by name: whichever topic has the name is meant.
+A topic is watched from its first use until it has been unused for a while. It is requested by name,
+so it is whichever topic has the name at the moment.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HINT: Final = "create the topic, or look at the name and the ACLs"
 
 
 class Topics:
-    """All topics. ``waiting`` tells how many batches of a partition are not acknowledged."""
+    """All topics. ``waiting`` returns the number of unacknowledged batches of a partition."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Topics:
         waiting: Callable[[TopicPartition], int],
     ) -> None:
         self.routes: dict[str, Route] = {}
-        """Of topics whose partitions are known: the hot path."""
+        """Topics whose partitions are known (the hot path)."""
         self._settings = settings
         self._choose = choose
         self._leaders = leaders
@@ -49,29 +49,29 @@ class Topics:
         self._emit = emit
         self._waiting = waiting
         self._used: dict[str, int] = {}
-        """When a topic was last used: the first longest ago."""
+        """When each topic was last used, oldest first."""
         self._waiters = TopicWaiters()
         self._troubles: dict[str, tuple[int, str]] = {}
-        """What was told last of topics that somebody waits for: code and text."""
+        """The last error, as code and text, of topics that calls wait for."""
         self._missing_since: dict[str, int] = {}
         """When brokers first returned that a topic does not exist."""
 
     def closed(self, tp: TopicPartition, size_bytes: int, *, full: bool) -> None:
-        """A batch takes no more records."""
+        """A batch was closed."""
         route = self.routes.get(tp[0])
         if route is not None:
             route.closed(tp, size_bytes, full=full)
 
-    # -- which are watched -------------------------------------------------------------------
+    # -- watched topics ----------------------------------------------------------------------
 
     def use(self, now_ms: int, topic: str) -> None:
-        """It is written to, or will be."""
+        """A topic is written to, or will be."""
         if self._used.pop(topic, None) is None:
             self._metadata.watch(topic, None)
         self._used[topic] = now_ms
 
     def want(self, now_ms: int, event: TopicWanted) -> None:
-        """Somebody wants to know how many partitions it has."""
+        """A call needs the number of partitions."""
         self.use(now_ms, event.topic)
         if event.topic in self.routes and not event.anew:
             self._emit(Done(event.ticket))
@@ -80,7 +80,7 @@ class Topics:
         self._ask(event.topic)
 
     def wait_ended(self, ticket: int) -> None:
-        """Whoever asked has given up."""
+        """The caller has given up."""
         self._waiters.forget(ticket)
 
     def close(self, error: Kip848Error) -> None:
@@ -93,7 +93,7 @@ class Topics:
     # -- metadata ----------------------------------------------------------------------------
 
     def learn(self, now_ms: int, told: TopicLeaders) -> bool:
-        """Metadata tells of a topic; returns whether its leaders may be others now."""
+        """Apply the metadata of a topic; returns whether its leaders may have changed."""
         topic = told.topic
         if topic not in self._used:
             return False
@@ -115,7 +115,7 @@ class Topics:
             [TopicPartition(topic, number) for number, at in known.items() if at.leader != NO_NODE],
         )
         if len(route.led) < len(known):
-            # records go elsewhere meanwhile, so that nobody else asks
+            # records go to other partitions meanwhile, so nothing else asks for the leaders
             self._metadata.want(topic, "some of its partitions have no leader")
         self._troubles.pop(topic, None)
         for ticket in self._waiters.take(topic):
@@ -140,18 +140,18 @@ class Topics:
         self.want_again()
 
     def want_again(self) -> None:
-        """What somebody waits for was not told."""
+        """The topics that calls wait for were not in the answer."""
         for topic in self._waiters.topics:
             self._ask(topic)
 
     def _ask(self, topic: str) -> None:
-        """Whoever waits for a topic wants to write to it, so it may be created; but not one that
-        was known: it does not come back after somebody has deleted it."""
+        """A call that waits for a topic is going to write to it, so it may be created. A topic that
+        was known before is not created again, because it was deleted on purpose."""
         create = topic not in self.routes
         self._metadata.want(topic, "its partitions are wanted", create=create)
 
     def missing(self, topic: str) -> BrokerError | None:
-        """What brokers said of a topic that was not there when they were asked last."""
+        """The brokers' error for a topic that did not exist when they were last asked."""
         code, _ = self._troubles.get(topic, (0, ""))
         if code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return None
@@ -196,7 +196,7 @@ class Topics:
     # -- time --------------------------------------------------------------------------------
 
     def due_ms(self) -> int | None:
-        """When somebody has waited long enough, or a topic was not used for long."""
+        """When the first call reaches its deadline, or a topic has been unused for long."""
         due_ms = self._waiters.due_ms()
         oldest_ms = next(iter(self._used.values()), None)
         if oldest_ms is None:
@@ -205,7 +205,7 @@ class Topics:
         return idle_ms if due_ms is None else min(due_ms, idle_ms)
 
     def settle(self, now_ms: int, accumulator: Accumulator) -> None:
-        """Tell those whose time is over, and forget what nobody uses."""
+        """Fail the calls that have reached their deadline, and forget unused topics."""
         for ticket, topic in self._waiters.take_overdue(now_ms):
             self._emit(Failed(ticket, self._told(topic)))
         while self._used:

@@ -1,24 +1,25 @@
-"""One transactional id: transactions one after the other, each committed, aborted, or in doubt.
+"""The transactions of one transactional id, one after the other: committed, aborted, or in doubt.
 
 Theory of operation
 -------------------
-``_transaction_states`` says which state follows what; this module does what a state is for, in
-``settle``: it asks for a producer id, waits until the last batch is answered, drops what an abort
-makes void, asks for the end. ``Requests`` asks, and tells what came of it.
+``_transaction_states`` defines which state follows which; this module does the work of each state,
+in ``settle``: it requests a producer id, waits until the last batch is answered, drops the records
+of an aborted transaction, and requests its end. ``Requests`` sends the requests and reports their
+results.
 
-The first error that harms a transaction is kept: it is what a commit raises, whatever comes later.
+The first error of a transaction is kept: a commit raises it, whatever happens later.
 
-A refusal that may mean "your transaction has timed out" may also mean "you have a successor", and
-brokers use the same codes for both. So the coordinator is *asked* with our own id and epoch
-(KIP-360): if it names a new epoch, the transaction had ended without us and we go on; if it says
-PRODUCER_FENCED, we have a successor. Either way it is certain then that nothing more of the
-transaction is committed. It is asked when nothing of ours is on its way any more.
+A refusal that may mean "your transaction has timed out" may also mean "you have a successor";
+brokers use the same codes for both. So we *ask* the coordinator with our own id and epoch
+(KIP-360). If it returns a new epoch, the transaction had already ended and we continue; if it
+returns PRODUCER_FENCED, we have a successor. Either way it is then certain that nothing more of the
+transaction will be committed. We ask only when nothing of ours is in flight any more.
 
-With V2 the end of a transaction brings the next epoch. With V1 it does not, and what is lost of one
-transaction may arrive in the next, or be missed in its sequences: then another epoch is asked for.
-The same is done where the version changes, so that every epoch knows one version only; and where an
-InitProducerId of ours was lost: if it arrived late, a coordinator would take it for the newest one,
-abort what is open, and forget that the transaction before was committed.
+With V2 the end of a transaction returns the next epoch. With V1 it does not, and a lost request of
+one transaction may arrive in the next, or leave a gap in its sequences; then another epoch is
+requested. The same happens when the version changes, so that each epoch is used with one version
+only, and after an InitProducerId of ours was lost. If that arrived late, a coordinator would take
+it for the newest one, abort the open transaction, and forget that the previous one was committed.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class Transactions:
         self._level = 0
         self._version = TransactionVersion.V1
         self._epoch_version: TransactionVersion | None = None
-        """Of the transactions that this epoch was used for; ``None`` before the first."""
+        """The version this epoch was used with; ``None`` before its first transaction."""
         self._ignored = 0
         self._is_wanted = False
         self._is_closing = False
@@ -108,23 +109,24 @@ class Transactions:
         self._fatal: ProducerFailed | None = None
         self._txn = OpenTransaction()
         self._outcome: State | None = None
-        """IN_DOUBT: it is committed, nobody was there to be told, and this state follows."""
+        """IN_DOUBT: the transaction is committed but no caller received the result; this is the
+        next state."""
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- queries -----------------------------------------------------------------------------
 
     @property
     def state(self) -> State:
-        """Where we are."""
+        """The current state."""
         return self._state
 
     @property
     def stale(self) -> int:
-        """Answers and failures that did not count any more."""
+        """How many answers and failures were no longer expected."""
         return self._ignored + self._requests.stale + self._markers.stale
 
     @property
     def is_at_rest(self) -> bool:
-        """After ``close``: there is nothing left to do for the transaction."""
+        """After ``close``: no work is left for the transaction."""
         return self._state not in (
             State.IN_TRANSACTION,
             State.COMMITTING,
@@ -134,7 +136,7 @@ class Transactions:
 
     @property
     def producer(self) -> ProducerId | None:
-        """In whose name batches may be sent now."""
+        """The producer id under which batches may be sent now."""
         return self.who if self._is_open and not self._markers.are_awaited else None
 
     @property
@@ -143,12 +145,12 @@ class Transactions:
 
     @property
     def version(self) -> TransactionVersion:
-        """Of the transaction that is open."""
+        """The version of the open transaction."""
         return self._version
 
     def may_send(self, tp: TopicPartition, node: int) -> bool:
-        """Whether this partition is part of the transaction, or may be added by being written to;
-        if not, it will be added, or may be soon."""
+        """Whether this partition is part of the transaction, or may be added by writing to it. If
+        not, it will be added, or may be soon."""
         if self.producer is None:
             return False
         if self._version is TransactionVersion.V2:
@@ -159,23 +161,23 @@ class Transactions:
         return False
 
     def due_ms(self) -> int | None:
-        """When ``settle`` has something to do without another event."""
+        """When ``settle`` has work without another event."""
         markers_ms = self._markers.due_ms() if self._is_open else None
         asked_ms, adding_ms = self._requests.due_ms(), self._additions.due_ms()
         times = (self._calls.due_ms(), asked_ms, adding_ms, self._limit_ms, markers_ms)
         return min((each for each in times if each is not None), default=None)
 
     def check_append(self) -> None:
-        """Raises where no record may be appended now."""
+        """Raises if no record may be appended now."""
         if self._state is not ADDING:
             error = self._forbidden(TABLE[self._state][Trigger.ADD], Trigger.ADD)
             if error is not None:
                 raise error
 
-    # -- what the application does -----------------------------------------------------------
+    # -- requests of the application ---------------------------------------------------------
 
     def take(self, now_ms: int, event: ev.Event) -> bool:
-        """Take an event in, if it is about transactions; returns whether it was."""
+        """Apply an event if it concerns transactions; returns whether it did."""
         match event:
             case ev.StartRequested():
                 self._start(now_ms, event)
@@ -203,8 +205,9 @@ class Transactions:
         return True
 
     def wait_ended(self, ticket: int) -> None:
-        """Whoever asked with this ticket waits no more; what was asked for goes on. If it is done,
-        the end of a transaction that nobody heard of may be asked for once more."""
+        """The caller with this ticket no longer waits; the request itself continues. If it was done
+        already and no other caller has received the result, the end of the transaction may be
+        requested once more."""
         self._calls.forget(ticket)
         self._requests.forget_ticket(ticket)
         if ticket in self._txn.end_told:
@@ -213,7 +216,7 @@ class Transactions:
                 self._is_untold(is_commit=self._txn.is_told_commit)
 
     def waits(self) -> dict[str, Wait]:
-        """What calls of the application wait for, since the oldest one."""
+        """What calls of the application wait for, and since when."""
         since_ms = self._calls.since_ms
         if since_ms is None:
             return {}
@@ -221,13 +224,12 @@ class Transactions:
         return {what: Wait(self._trouble, since_ms)}
 
     def close(self) -> None:
-        """No other transaction begins; the one that is open is aborted, unless its commit was asked
-        for."""
+        """Begin no further transaction. An open one is aborted, unless its commit was requested."""
         self._is_closing = True
         self._calls.close()
 
     def end(self) -> None:
-        """The time for closing is over: whoever waits still is told so."""
+        """The time for closing is over: fail all calls that still wait."""
         why = RequestTimedOut(f"the producer is closed: {self._trouble}")
         is_sent = self._txn.is_doubtful or self._requests.is_end_in_doubt
         told = in_doubt(self._id, why, closed=True) if is_sent else aborted(self._id, why)
@@ -259,7 +261,7 @@ class Transactions:
         self._begin_next()
 
     def _begin_next(self) -> None:
-        """Whoever waits to begin a transaction may; one of them."""
+        """Let one of the callers that wait begin a transaction."""
         if self._state is not State.READY or not self._calls.begins:
             return
         version = TransactionVersion.V2 if self._level >= _V2_LEVEL else TransactionVersion.V1
@@ -323,43 +325,43 @@ class Transactions:
         self._drop(self._told_harm())
 
     def _forbidden(self, cell: Cell, trigger: Trigger) -> Kip848Error | None:
-        """Why the application may not do this now, if it may not."""
+        """The error if the state does not allow this, else ``None``."""
         if cell.verdict is Verdict.REFUSE:
             return not_allowed(self._state, trigger.value)
         if cell.verdict is not Verdict.RAISE:
             return None
         return self._told()
 
-    # -- what batches tell -------------------------------------------------------------------
+    # -- reports about batches ---------------------------------------------------------------
 
     def sent(self, tp: TopicPartition, node: int) -> None:
-        """A batch is on its way to this broker: the transaction is not empty."""
+        """A batch is in flight to this broker: the transaction is not empty."""
         self._txn.has_sent = True
         self._additions.sent(tp, node)
 
     def batch_ended(self, tp: TopicPartition) -> None:
-        """A batch is on its way no more."""
+        """A batch is no longer in flight."""
         self._additions.ended(tp)
 
     def written(self, producer: ProducerId) -> None:
-        """A batch is in the log: the coordinator has the transaction open."""
+        """A batch is in the log, so the coordinator has the transaction open."""
         if producer == self.who:
             self._txn.was_open = True
 
     def batch_failed(
         self, now_ms: int, producer: ProducerId | None, reaction: Reaction, error: Kip848Error
     ) -> None:
-        """A batch has failed for good."""
+        """A batch has failed permanently."""
         del now_ms
         if producer in (None, self.who):
             self._on_harm(reaction, error)
         else:
             self._ignored += 1
 
-    # -- what requests tell ------------------------------------------------------------------
+    # -- results of requests -----------------------------------------------------------------
 
     def initialized(self, producer: ProducerId) -> None:
-        """This is who we are from now on."""
+        """Adopt the producer id and epoch that were returned."""
         before = self._state
         if self._apply(Trigger.INITIALIZED).verdict is not Verdict.GO:
             return
@@ -377,7 +379,7 @@ class Transactions:
         self._begin_next()
 
     def offsets_taken(self, job: PendingRequest) -> None:
-        """A group's coordinator has the offsets."""
+        """The group coordinator has accepted the offsets."""
         self.written(job.producer)
         if job.ticket is not None:
             self._emit(do.Done(job.ticket))
@@ -398,7 +400,7 @@ class Transactions:
         self._finish()
 
     def refused(self, job: PendingRequest, reaction: Reaction, error: Kip848Error) -> None:
-        """What asking again does not help against."""
+        """A refusal that retrying does not cure."""
         if self._txn.asks_further(job, error, has_added=self._requests.has_added):
             return
         if job.api is Api.END_TRANSACTION:
@@ -417,9 +419,9 @@ class Transactions:
         if reaction in (Reaction.FATAL, Reaction.RECOVER):
             return reaction
         if reaction is Reaction.ABORT_AND_BUMP:
-            # the coordinator has forgotten us, and with us whether it had committed
+            # the coordinator has forgotten this producer, and whether it had committed
             return Reaction.RECOVER if self._txn.is_doubtful else Reaction.ASK
-        # what it does not end this way is ended by another epoch
+        # if EndTxn does not end it, a new epoch does
         return Reaction.ASK if self._state is State.ABORTING else reaction
 
     def _on_harm(self, reaction: Reaction, error: Kip848Error) -> None:
@@ -461,7 +463,7 @@ class Transactions:
     # -- settling ----------------------------------------------------------------------------
 
     def settle(self, now_ms: int) -> None:
-        """Do what the state is for, and the next one, until nothing follows."""
+        """Do the work of the current state and of those that follow, until nothing changes."""
         self._additions.settle(now_ms)
         before = None
         while before is not self._state:
@@ -496,7 +498,7 @@ class Transactions:
                 pass
 
     def _is_quiet(self) -> bool:
-        """Nothing of the transaction is on its way."""
+        """Nothing of the transaction is in flight."""
         return self._requests.is_idle and not self._batches.is_in_flight
 
     def _go_on_committing(self) -> None:
@@ -505,7 +507,7 @@ class Transactions:
         elif self._requests.is_idle:
             if self._txn.has_sent or self._requests.may_hold:
                 self._requests.want_end(commit=True)
-            else:  # a broker would refuse to commit nothing
+            else:  # a broker would refuse to commit an empty transaction
                 self._finish()
 
     def _go_on_aborting(self) -> None:
@@ -519,7 +521,7 @@ class Transactions:
             self._finish()
 
     def _finish(self) -> None:
-        """The transaction has ended as it was asked for."""
+        """The transaction has ended as requested."""
         is_commit = self._state in (State.COMMITTING, State.IN_DOUBT)
         self._apply(Trigger.ENDED)
         self._limit_ms = None
@@ -535,7 +537,7 @@ class Transactions:
             self._is_untold(is_commit=is_commit)
 
     def _is_untold(self, *, is_commit: bool) -> None:
-        """Nobody has heard how the transaction has ended."""
+        """No caller received the result of the transaction."""
         if is_commit:
             self._outcome, self._state = self._state, State.IN_DOUBT
         else:
@@ -546,7 +548,7 @@ class Transactions:
             self._limit_ms = None
             if self._state is State.COMMITTING:
                 self._give_up_commit()
-        # somebody else waits for longer, or the coordinator is being asked what happened
+        # another caller has a later deadline, or the coordinator is being asked for the result
         is_open = self._state is State.COMMITTING or self._txn.is_doubtful
         self._calls.overdue(
             now_ms,
@@ -557,12 +559,12 @@ class Transactions:
 
     @property
     def _trouble(self) -> str:
-        """Why the transaction does not come to its end, for an error."""
+        """Why the transaction has not ended yet, for an error."""
         told = None if self._batches.is_empty else self._batches.trouble
         return told or self._requests.trouble
 
     def _give_up_commit(self) -> None:
-        """Nobody waits any longer."""
+        """The last deadline for the commit has passed."""
         why = RequestTimedOut(f"the time for the commit is over: {self._trouble}")
         if not self._requests.is_end_in_doubt:
             self._on_harm(Reaction.ABORT, why)
@@ -571,7 +573,7 @@ class Transactions:
         self._requests.is_held = True
         self._calls.commits.fail(in_doubt(self._id, why))
 
-    # -- telling -----------------------------------------------------------------------------
+    # -- errors ------------------------------------------------------------------------------
 
     def _apply(self, trigger: Trigger) -> Cell:
         cell = TABLE[self._state][trigger]
@@ -582,7 +584,7 @@ class Transactions:
         return cell
 
     def _told_harm(self) -> TransactionAborted:
-        """The error of the transaction, for one more who gets it."""
+        """The transaction's error, as a new instance for another caller."""
         return harm_again(self._id, self._txn.harm)
 
     def _told_fatal(self) -> ProducerFailed:
@@ -593,8 +595,8 @@ class Transactions:
         return self._told_harm() if self._fatal is None else self._told_fatal()
 
     def _drop(self, error: Kip848Error) -> None:
-        """Ask for nothing more. Batches are dropped in ``settle``: whoever tells of one that failed
-        is in the middle of them."""
+        """Drop all open requests. Batches are dropped later, in ``settle``, because a report of a
+        failed batch arrives while they are being iterated over."""
         for job in self._requests.drop():
             if job.ticket is not None:
                 self._emit(do.Failed(job.ticket, error))

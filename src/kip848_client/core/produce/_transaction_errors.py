@@ -1,4 +1,4 @@
-"""What the user is told of a transaction that cannot go on: who said so, and the way out."""
+"""The user's errors for a transaction that cannot continue: their cause and the way out."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _FENCED: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCE
 
 
 def not_allowed(state: State, what: str, *, closing: bool = False) -> LocalProtocolError:
-    """The application asked for what the state does not allow."""
+    """The application's call is not allowed in this state."""
     why = "the producer is being closed; make a new one" if closing else _WHY_NOT[state]
     return LocalProtocolError(f"{_WHAT[what]} is not possible now: {why}")
 
@@ -81,7 +81,7 @@ def aborted(transactional_id: str, cause: Kip848Error) -> TransactionAborted:
 
 
 def late_abort(transactional_id: str, trouble: str) -> RequestTimedOut:
-    """Whoever wanted the abort waits no longer."""
+    """The wait for the abort has timed out."""
     return RequestTimedOut(
         f"the abort of {transactional_id!r} is not answered in time ({trouble}); it goes on, and "
         "abort_transaction() waits for it again"
@@ -89,13 +89,13 @@ def late_abort(transactional_id: str, trouble: str) -> RequestTimedOut:
 
 
 def late_init(transactional_id: str, trouble: str) -> CoordinatorUnavailable:
-    """Whoever wanted to start or to begin waits no longer."""
+    """The wait for a start or a beginning has timed out."""
     why = f"{trouble}; it is still asked for"
     return CoordinatorUnavailable(f"no producer id for {transactional_id!r} in time: {why}")
 
 
 def left_open(transactional_id: str) -> str:
-    """The producer is stopped, and nobody has committed what was sent."""
+    """The producer is being stopped with an uncommitted transaction."""
     return (
         f"the producer of {transactional_id!r} is stopped within a transaction: nothing of it is "
         "committed; it is aborted now, or, if its coordinator cannot be asked, by that after "
@@ -104,7 +104,7 @@ def left_open(transactional_id: str) -> str:
 
 
 def timed_out(transactional_id: str, harm: TransactionAborted) -> TransactionTimedOut:
-    """The coordinator had ended it, and this producer is still the one that has the id."""
+    """The coordinator had ended the transaction, and this producer still owns the id."""
     return TransactionTimedOut(
         f"the coordinator has aborted the transaction of {transactional_id!r}: it was open for "
         f"longer than transaction_timeout_ms, or an administrator did it ({harm.cause}); nothing "
@@ -117,7 +117,7 @@ def timed_out(transactional_id: str, harm: TransactionAborted) -> TransactionTim
 def in_doubt(
     transactional_id: str, cause: Kip848Error | None, *, closed: bool = False
 ) -> CommitInDoubt:
-    """Nobody knows. ``closed``: and this producer cannot be asked any more."""
+    """The result of the commit is unknown. ``closed``: and this producer can no longer find out."""
     why = "" if cause is None else f" ({cause})"
     way_out = _LOOK if closed else "commit_transaction() again tells"
     if isinstance(cause, ProducerFailed):
@@ -132,7 +132,7 @@ def in_doubt(
 def failed(
     transactional_id: str, reaction: Reaction, cause: Kip848Error, *, doubt: bool
 ) -> ProducerFailed:
-    """This producer cannot go on; ``doubt``: and its last transaction may be committed."""
+    """This producer cannot continue. ``doubt``: its last transaction may be committed."""
     look = f"; it is not known whether its last transaction is committed: {_LOOK}" if doubt else ""
     if isinstance(cause, BrokerError) and cause.code in _FENCED:
         open_one = "" if doubt else "what this one had open is aborted: "
@@ -154,21 +154,21 @@ def failed(
 
 
 def harm_again(transactional_id: str, harm: TransactionAborted | None) -> TransactionAborted:
-    """The error of a transaction, for one more who gets it."""
+    """The transaction's error, as a new instance for another caller."""
     if harm is None:
         return TransactionAborted(f"the transaction of {transactional_id!r} is aborted, as asked")
     return type(harm)(str(harm), cause=harm.cause)
 
 
 def fatal_again(fatal: ProducerFailed) -> ProducerFailed:
-    """The error of a producer, for one more who gets it."""
+    """The producer's error, as a new instance for another caller."""
     doubt = fatal.maybe_committed
     return type(fatal)(str(fatal), cause=fatal.cause, maybe_committed=doubt)
 
 
 def is_certain(reaction: Reaction, error: Kip848Error) -> bool:
-    """Whether an EndTxn that was refused like this has not done anything: a code that nobody knows
-    says nothing about that."""
+    """Whether an EndTxn refused with this error certainly had no effect. For an unknown code that
+    is not certain."""
     if reaction is not Reaction.FATAL or not isinstance(error, BrokerError):
         return True
     return is_named(Api.END_TRANSACTION, error.code)

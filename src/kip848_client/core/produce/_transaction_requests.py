@@ -1,14 +1,14 @@
-"""What a transaction asks of coordinators, in which order, and how often.
+"""The requests of a transaction to coordinators: their order and their retries.
 
-One request is open at a time. What is wanted are *jobs*, and a job goes out when those before it
-have: a producer id, partitions, a group, its offsets, the end. With transactions V1 partitions and
-groups are added by requests of their own before anything is written; with V2 writing adds them.
+One request is open at a time. Requests are queued as *jobs*, and a job is sent when those before it
+are done: a producer id, partitions, a group, its offsets, the end. With transactions V1, separate
+requests add partitions and groups before anything is written; with V2, writing adds them.
 
-A job that is refused for a while rests, each time longer, and is asked again, at another
-coordinator if need be. Offsets of one group stay in order: its coordinator keeps what comes last.
-For the same reason others than those that were lost on their way cannot follow them in the same
-transaction. What no repetition cures is told to ``RequestResults``, with the reaction that the
-table of errors names; so is every success.
+A job with a retriable refusal backs off, for longer each time, and is sent again, to another
+coordinator if necessary. Offsets of one group stay in order, because its coordinator keeps those
+that arrive last. For the same reason, once offsets were lost in flight, different ones for the same
+partitions cannot follow in the same transaction. Errors that no retry cures are reported to
+``RequestResults`` with the reaction from the error table, and so is every success.
 """
 
 from __future__ import annotations
@@ -47,45 +47,46 @@ from kip848_client.errors import Kip848Error
 __all__ = ["GONE_MS", "RequestResults", "Requests"]
 
 _SOON_MS: Final = 2
-"""Markers, or something else of the transaction, are being written; that takes little time."""
+"""Markers, or another part of the transaction, are being written; that takes little time."""
 
 _NOT_DONE: Final = frozenset(
     {ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 )
-"""Refusals after which it is certain that the coordinator has done nothing. What it could not write
-down (REQUEST_TIMED_OUT, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR) it may have done after all."""
+"""Refusals after which the coordinator has certainly done nothing. After a failed write
+(REQUEST_TIMED_OUT, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR) it may still have done it."""
 
 _ADDING: Final = frozenset({Api.ADD_PARTITIONS, Api.ADD_OFFSETS, Api.COMMIT_OFFSETS})
 
 GONE_MS: Final = 5_000
-"""For so long a broker that has not heard of a new topic is asked again. An id that was deleted
-does not come back, though the topic may be created again under its name."""
+"""How long to retry with a broker that does not know a new topic yet. A deleted topic id does not
+come back, even if a topic of the same name is created again."""
 
 _PASSING: Final = frozenset({Reaction.RETRY, Reaction.REFRESH})
 
 
 class RequestResults(Protocol):
-    """Who is told what became of jobs."""
+    """Receives the results of jobs."""
 
     def initialized(self, producer: ProducerId) -> None:
-        """This is who we are from now on."""
+        """Adopt the producer id and epoch that were returned."""
         ...
 
     def offsets_taken(self, job: PendingRequest) -> None:
-        """A group's coordinator has the offsets."""
+        """The group coordinator has accepted the offsets."""
         ...
 
     def ended(self, producer: ProducerId | None) -> None:
-        """The transaction is committed or aborted, and this is who we are now, if it was told."""
+        """The transaction is committed or aborted. ``producer``: the next producer id and epoch, if
+        returned."""
         ...
 
     def refused(self, job: PendingRequest, reaction: Reaction, error: Kip848Error) -> None:
-        """Asking again does not help; the job is over."""
+        """Retrying does not help; the job is over."""
         ...
 
 
 class Requests:
-    """Everything that is asked of coordinators for one transactional id."""
+    """All requests to coordinators for one transactional id."""
 
     def __init__(
         self,
@@ -108,40 +109,40 @@ class Requests:
         self._producer = NOBODY
         self._version = TransactionVersion.V1
         self._jobs: list[PendingRequest] = []
-        """Those that wait, in the order in which they go out."""
+        """The queued jobs, in the order in which they are sent."""
         self._open: PendingRequest | None = None
         self._number = 0
         self._is_stirred = False
-        """Something is wanted that ``settle`` has not seen."""
+        """A new request was made since the last ``settle``."""
         self._added: set[TopicPartition] = set()
         self._groups: set[str] = set()
         self._lost_offsets: dict[tuple[str, TopicPartition], int] = {}
-        """By group: in requests of this transaction that were lost, and may still arrive."""
+        """By group: offsets in lost requests of this transaction, which may still arrive."""
         self._stale = 0
         self.is_held = False
-        """The end is not asked for any more until somebody wants to know of it."""
+        """Stop requesting the end until a caller asks for it."""
         self.has_stray = False
-        """A request of this epoch was lost, and may still arrive."""
+        """A request of this epoch was lost and may still arrive."""
         self.has_stray_init = False
-        """The same of an InitProducerId that named who we were before this epoch."""
+        """An InitProducerId naming the previous epoch was lost and may still arrive."""
         self.may_hold = False
-        """Whether the coordinator has something in this transaction, or may have."""
+        """Whether the coordinator has, or may have, something in this transaction."""
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- queries -----------------------------------------------------------------------------
 
     @property
     def stale(self) -> int:
-        """Answers that nobody waited for."""
+        """Answers that were no longer expected."""
         return self._stale + self._coordinators.stale
 
     @property
     def is_idle(self) -> bool:
-        """Nothing is open, and nothing waits."""
+        """Nothing is open or queued."""
         return self._open is None and not self._jobs
 
     @property
     def has_added(self) -> bool:
-        """V1: whether the coordinator has said that something is in this transaction."""
+        """V1: whether the coordinator has confirmed that something is in this transaction."""
         return bool(self._added or self._groups)
 
     @property
@@ -151,13 +152,13 @@ class Requests:
 
     @property
     def is_end_in_doubt(self) -> bool:
-        """Whether the end may have happened without our knowing."""
+        """Whether the end may have happened without confirmation."""
         end = self.end
         return end is not None and (end is self._open or end.in_doubt)
 
     @property
     def trouble(self) -> str:
-        """Why nothing has come of what is asked, for an error."""
+        """Why the current request has no result yet, for an error."""
         job = self._open or next(iter(self._jobs), None)
         if job is None:
             return "the records before are not answered yet"
@@ -168,7 +169,7 @@ class Requests:
         return tp in self._added
 
     def due_ms(self) -> int | None:
-        """When ``settle`` has something to do without another event."""
+        """When ``settle`` has work without another event."""
         if self._is_stirred:
             return 0
         due = [each.limit_ms for each in self._jobs if each.limit_ms is not None]
@@ -185,10 +186,10 @@ class Requests:
             ]
         return min(due, default=None)
 
-    # -- asking ------------------------------------------------------------------------------
+    # -- adding requests ---------------------------------------------------------------------
 
     def begin(self, producer: ProducerId, version: TransactionVersion) -> None:
-        """What is asked from now on is of a new transaction."""
+        """Start a new transaction; the following requests belong to it."""
         self._producer = producer
         self._version = version
         self._added.clear()
@@ -198,7 +199,7 @@ class Requests:
         self.may_hold = False
 
     def want_producer_id(self, producer: ProducerId) -> None:
-        """Ask for a producer id, or for another epoch of this one."""
+        """Request a producer id, or the next epoch of this one."""
         if not self._is_wanted(Api.INIT_PRODUCER_ID):
             self._add(PendingRequest(Api.INIT_PRODUCER_ID, self._own, producer))
 
@@ -253,14 +254,14 @@ class Requests:
             self._add(PendingRequest(Api.END_TRANSACTION, self._own, self._producer, commit=commit))
 
     def go_on(self, now_ms: int) -> None:
-        """Somebody wants to know of the end: ask at once."""
+        """A caller waits for the end: send the request at once."""
         self.is_held = False
         for job in self._jobs:
             job.not_before_ms = min(job.not_before_ms, now_ms)
 
     def drop(self) -> tuple[PendingRequest, ...]:
-        """Nobody wants what was asked for, but for a producer id; returns the jobs. The answer of
-        the request that is open is waited for."""
+        """Drop and return all jobs except a request for a producer id. The answer of the open
+        request is still awaited."""
         dropped = [job for job in self._jobs if job.api is not Api.INIT_PRODUCER_ID]
         self._jobs = [job for job in self._jobs if job.api is Api.INIT_PRODUCER_ID]
         job = self._open
@@ -270,13 +271,13 @@ class Requests:
         return tuple(dropped)
 
     def forget_ticket(self, ticket: int) -> None:
-        """Nobody waits for these offsets; they are committed all the same."""
+        """The caller for these offsets no longer waits; they are committed anyway."""
         for job in self._all():
             if job.ticket == ticket:
                 job.ticket = None
 
     def settle(self, now_ms: int) -> None:
-        """Ask what is due."""
+        """Send what is due."""
         for job in tuple(self._jobs):
             if job in self._jobs and _is_over(job, now_ms):
                 self._give_up(job)
@@ -307,7 +308,7 @@ class Requests:
         return self._jobs if self._open is None else [self._open, *self._jobs]
 
     def _add(self, job: PendingRequest, *, is_first: bool = False) -> None:
-        """``is_first``: of its kind."""
+        """``is_first``: put it before the other jobs of its kind."""
         if job.api is Api.ADD_PARTITIONS:
             for other in [each for each in self._jobs if each.api is Api.ADD_PARTITIONS]:
                 job.partitions |= other.partitions
@@ -317,7 +318,7 @@ class Requests:
         self._jobs.sort(key=lambda each: ORDER.index(each.api))
 
     def _is_sendable(self, job: PendingRequest) -> bool:
-        """Whether nothing but time, or a coordinator, is in its way."""
+        """Whether the job waits for nothing except time or a coordinator."""
         if job.api is Api.END_TRANSACTION:
             return not self.is_held and job is self._jobs[0]
         if job.api is not Api.COMMIT_OFFSETS or job.group is None:
@@ -329,7 +330,7 @@ class Requests:
         return next(older) is job
 
     def _may_be_undone(self, job: PendingRequest) -> list[TopicPartition]:
-        """Offsets for which others may still arrive."""
+        """The offsets for which lost requests may still arrive with other values."""
         if job.group is None or not self._lost_offsets:
             return []
         group_id, lost = job.group.group_id, self._lost_offsets
@@ -340,7 +341,7 @@ class Requests:
         ]
 
     def _may_add(self, job: PendingRequest) -> bool:
-        """Whether the group, or with V2 its coordinator, may be added to the transaction now."""
+        """Whether the group (with V2, its coordinator) may be added to the transaction now."""
         if job.group is None:
             return True
         if self._markers.are_awaited or self._version is TransactionVersion.V1:
@@ -353,23 +354,23 @@ class Requests:
     def _send(self, job: PendingRequest) -> None:
         self._number += 1
         if job.api is Api.COMMIT_OFFSETS:
-            self.may_hold = True  # even a refused one adds the group, with V2
+            self.may_hold = True  # with V2 even a refused one adds the group
             if job.group is not None:
                 self._additions.sent(job.group.group_id, GROUP)
         self._emit(command(job, self._number, self._settings, self._version))
 
-    # -- what comes of it --------------------------------------------------------------------
+    # -- results -----------------------------------------------------------------------------
 
     def coordinator_answered(
         self, now_ms: int, event: ev.CoordinatorFound | ev.CoordinatorNotFound
     ) -> None:
-        """A look-up ended."""
+        """A lookup has ended."""
         self._coordinators.answered(now_ms, event)
 
     def answered(
         self, now_ms: int, event: ev.ProducerIdAnswered | ev.TxnAnswered | ev.TxnLost
     ) -> None:
-        """A request ended. Nothing comes of one that is not open."""
+        """A request has ended. One that is not open is ignored."""
         job = self._open
         if job is None or event.number != self._number:
             self._stale += 1
@@ -487,7 +488,7 @@ class Requests:
         self._results.refused(job, Reaction.ABORT, error)
 
     def _no_coordinator(self, key: Key, error: Kip848Error) -> None:
-        """There is none for us, and waiting does not help."""
+        """This client gets no coordinator, and waiting does not help."""
         for job in tuple(self._jobs):
             if job.key == key and job in self._jobs:
                 self._jobs.remove(job)

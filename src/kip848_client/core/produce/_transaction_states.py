@@ -1,13 +1,13 @@
-"""The states of a transactional producer, and what each makes of whatever comes: one table.
+"""The states of a transactional producer and their transitions, in one table.
 
-Three rules. Only ``begin`` opens a transaction, and only the end of one lets the next begin. A
-transaction that has lost anything can only be aborted: a broker would commit it all the same, so
-it is for us to refuse. And what we do not know we do not say: a commit that was sent and is not
-answered is in doubt until it is.
+Three rules. Only ``begin`` opens a transaction, and the next can begin only after it has ended. A
+transaction that has lost anything can only be aborted: a broker would commit it anyway, so the
+client must refuse. And an unknown result is reported as unknown: a commit that was sent and not
+answered is in doubt until it is answered.
 
-The table has a row for each state and a column for each trigger; a cell says what the state makes
-of the trigger and which state follows. BUMPING is in no cell: it takes the place of READY where the
-coordinator must name another epoch before the next transaction.
+The table has one row per state and one column per trigger. A cell holds the reaction of the state
+to the trigger and the next state. BUMPING is in no cell: it replaces READY when the coordinator
+must supply another epoch before the next transaction.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["ADDING", "TABLE", "Cell", "State", "Trigger", "Verdict"]
 
 
 class State(Enum):
-    """Where a transactional producer is."""
+    """The state of a transactional producer."""
 
     UNINITIALIZED = "UNINITIALIZED"
     """It has no producer id yet."""
@@ -29,22 +29,23 @@ class State(Enum):
     IN_TRANSACTION = "IN_TRANSACTION"
     """Takes records and offsets."""
     COMMITTING = "COMMITTING"
-    """The application wants the commit: what waits is sent, then the end is asked for."""
+    """The application has called commit: queued records are sent, then the end is requested."""
     ABORTABLE = "ABORTABLE"
-    """Something of the transaction was refused or lost. It waits to be aborted."""
+    """Something of the transaction was refused or lost. It must be aborted."""
     ABORTING = "ABORTING"
-    """What is on its way is waited for, then the end is asked for."""
+    """Answers of requests in flight are awaited, then the end is requested."""
     BUMPING = "BUMPING"
-    """No transaction is open, and none can begin before the coordinator has named another epoch:
-    after an abort with V1 the broker may miss sequence numbers, or get what was lost too late."""
+    """No transaction is open, and none can begin until the coordinator has supplied another epoch:
+    after an abort with V1 the broker may miss sequence numbers, or receive lost requests too
+    late."""
     IN_DOUBT = "IN_DOUBT"
-    """A commit was sent, and whoever wanted it waits no more."""
+    """A commit was sent, and the caller no longer waits for it."""
     FATAL = "FATAL"
-    """This producer cannot go on. Nothing leads out of it."""
+    """This producer cannot continue. No transition leads out of this state."""
 
 
 class Trigger(Enum):
-    """What can happen to it. The first four are asked for by the application."""
+    """What can happen. The application requests the first four."""
 
     BEGIN = "begin"
     ADD = "add"
@@ -52,19 +53,19 @@ class Trigger(Enum):
     COMMIT = "commit"
     ABORT = "abort"
     ENDED = "ended"
-    """The coordinator says that it is committed or aborted, or there was nothing to end."""
+    """The coordinator reports the commit or abort, or there was nothing to end."""
     HARMED = "harmed"
-    """Something is refused or lost: the transaction must not be committed."""
+    """Something was refused or lost: the transaction must not be committed."""
     FAILED = "failed"
-    """What no abort mends."""
+    """An error that no abort can fix."""
     INITIALIZED = "initialized"
-    """InitProducerId is answered with who we are."""
+    """InitProducerId returned the producer id and epoch."""
     OVERDUE = "overdue"
-    """A commit was sent and is not answered, and nobody waits any longer."""
+    """A commit was sent and not answered, and the last caller has timed out."""
 
 
 class Verdict(Enum):
-    """What a state makes of a trigger."""
+    """How a state reacts to a trigger."""
 
     GO = "it goes on in the state that is named"
     WAIT = "it is done as soon as the state is READY"
@@ -76,7 +77,7 @@ class Verdict(Enum):
 
 
 class Cell(NamedTuple):
-    """What follows of a trigger in a state."""
+    """The reaction and the next state for a trigger in a state."""
 
     verdict: Verdict
     to: State | None = None
@@ -107,16 +108,16 @@ TABLE: Final[Mapping[State, Mapping[Trigger, Cell]]] = {
     _U: _row(_WAIT, _REFUSE, _REFUSE, _REFUSE, _IGNORE, _IGNORE, _to(_F), _to(_R), _IGNORE),
     _R: _row(_to(_T), _REFUSE, _REFUSE, _REFUSE, _IGNORE, _IGNORE, _to(_F), _to(_R), _IGNORE),
     _T: _row(_REFUSE, _to(_T), _to(_C), _to(_A), _IGNORE, _to(_X), _to(_F), _IGNORE, _IGNORE),
-    # harmed: only where the commit was not sent, or was answered that it is not done
+    # harmed: only if the commit was not sent, or was answered as not done
     _C: _row(_REFUSE, _REFUSE, _SAME, _REFUSE, _to(_R), _to(_X), _to(_F), _IGNORE, _to(_D)),
-    # initialized: the coordinator had ended it before we could, and there is nothing to end
+    # initialized: the coordinator had already ended it, so there is nothing to end
     _X: _row(_REFUSE, _RAISE, _RAISE, _to(_A), _IGNORE, _IGNORE, _to(_F), _to(_X), _IGNORE),
     _A: _row(_REFUSE, _REFUSE, _REFUSE, _SAME, _to(_R), _IGNORE, _to(_F), _to(_R), _IGNORE),
     _B: _row(_WAIT, _REFUSE, _REFUSE, _REFUSE, _IGNORE, _IGNORE, _to(_F), _to(_R), _IGNORE),
     _D: _row(_REFUSE, _REFUSE, _to(_C), _REFUSE, _to(_R), _to(_X), _to(_F), _IGNORE, _IGNORE),
-    # abort: so that a block which is left by an error shows that error
+    # abort: so that leaving a block by an error raises that error
     _F: _row(_RAISE, _RAISE, _RAISE, _NOTHING, _IGNORE, _IGNORE, _IGNORE, _IGNORE, _IGNORE),
 }
 
 (ADDING,) = (state for state in State if TABLE[state][Trigger.ADD].verdict is Verdict.GO)
-"""The one state in which records are appended: for each of them the table would take too long."""
+"""The only state in which records are appended. A table lookup per record would be too slow."""

@@ -1,4 +1,4 @@
-"""Who waits for something that takes a while, and until when."""
+"""Pending calls for the same result, with their deadlines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Waiting:
     def __init__(self, emit: Callable[[Command], None]) -> None:
         self._emit = emit
         self._tickets: dict[int, tuple[int, int]] = {}
-        """Until when each waits, and since when."""
+        """The deadline of each, and since when it has waited."""
 
     def __bool__(self) -> bool:
         return bool(self._tickets)
@@ -37,25 +37,25 @@ class Waiting:
         return next((since_ms for _, since_ms in self._tickets.values()), None)
 
     def deadlines_ms(self) -> list[int]:
-        """When each waits no longer."""
+        """The deadline of each ticket."""
         return [deadline_ms for deadline_ms, _ in self._tickets.values()]
 
     def add(self, now_ms: int, event: _Asked) -> None:
-        """One more."""
+        """Add a ticket."""
         self._tickets[event.ticket] = event.deadline_ms, now_ms
 
     def forget(self, ticket: int) -> None:
-        """It waits no more."""
+        """Forget a ticket that no longer waits."""
         self._tickets.pop(ticket, None)
 
     def first_done(self) -> None:
-        """What the oldest has waited for is done."""
+        """Complete the oldest ticket."""
         ticket = next(iter(self._tickets))
         del self._tickets[ticket]
         self._emit(Done(ticket))
 
     def done(self) -> set[int]:
-        """It is done for all; returns their tickets."""
+        """Complete and return all tickets."""
         tickets = set(self._tickets)
         for ticket in self._tickets:
             self._emit(Done(ticket))
@@ -63,13 +63,13 @@ class Waiting:
         return tickets
 
     def fail(self, error: Kip848Error) -> None:
-        """It will not be."""
+        """Fail all tickets."""
         for ticket in self._tickets:
             self._emit(Failed(ticket, error))
         self._tickets.clear()
 
     def overdue(self, now_ms: int, error: Callable[[], Kip848Error]) -> None:
-        """Those whose time is over get this error."""
+        """Fail the tickets that have passed their deadline with this error."""
         for ticket, (deadline_ms, _) in tuple(self._tickets.items()):
             if deadline_ms <= now_ms:
                 del self._tickets[ticket]

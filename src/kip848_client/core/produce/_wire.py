@@ -1,8 +1,7 @@
-"""Requests and answers of a producer between the core's terms and the wire's: pure translation.
+"""Translates a producer's requests and answers between the core's types and wire messages. Pure.
 
-Every driver of the producer core (the producer, the simulation) translates through here. Nothing in
-here raises, whatever a broker answers: what was not asked for, or says nothing, is left out, or is
-the core's to judge.
+Every driver of the producer core (the producer, the simulation) uses it. Nothing here raises,
+whatever a broker answers: unrequested or empty parts are left out, or passed to the core.
 """
 
 from __future__ import annotations
@@ -101,25 +100,25 @@ __all__ = [
 _Versions = tuple[int, int]
 
 ADD_PARTITIONS_VERSIONS: Final = (3, 3)
-"""From version 4 on it is a request of brokers."""
+"""From version 4 on, brokers use this request."""
 ADD_OFFSETS_VERSIONS: Final = (3, 4)
 DESCRIBE_VERSIONS: Final = (0, 0)
 FIND_COORDINATOR_VERSIONS: Final = (4, 6)
-"""Version 4 asks for a list of keys (KIP-699)."""
+"""Version 4 takes a list of keys (KIP-699)."""
 FEATURES_VERSIONS: Final = (3, 4)
-"""From version 3 on brokers tell the finalized features (KIP-584)."""
+"""From version 3 on, brokers return the finalized features (KIP-584)."""
 
 _PRODUCE_LOWEST: Final = 3
 _PRODUCE_ADDS: Final = 12
-"""From this version on Produce adds the partition to the transaction (KIP-890)."""
+"""From this version on, Produce adds the partition to the transaction (KIP-890)."""
 _PRODUCE_BY_ID: Final = 13
 _OFFSETS_FENCED: Final = 3
-"""From this version on TxnOffsetCommit names the member (KIP-447)."""
+"""From this version on, TxnOffsetCommit names the member (KIP-447)."""
 _OFFSETS_ADD: Final = 5
 _OFFSETS_BY_ID: Final = 6
 _END_BUMPS: Final = 5
 _INIT_AGAIN: Final = 3
-"""From this version on InitProducerId may name who we are (KIP-360)."""
+"""From this version on, InitProducerId may name the current producer id and epoch (KIP-360)."""
 _INIT_HIGHEST: Final = 5
 _TRANSACTION_VERSION: Final = "transaction.version"
 
@@ -128,7 +127,7 @@ _TRANSACTION_VERSION: Final = "transaction.version"
 
 
 def produce_request(command: SendProduce) -> ProduceRequest:
-    """The Produce request that says what ``command`` means, in one of ``produce_versions``."""
+    """The Produce request for ``command``, valid in each of ``produce_versions``."""
     batches = sorted(command.batches, key=lambda each: each.tp)
     return ProduceRequest(
         transactional_id=command.transactional_id,
@@ -151,8 +150,8 @@ def produce_request(command: SendProduce) -> ProduceRequest:
 
 
 def produce_versions(command: SendProduce) -> _Versions:
-    """The versions of Produce that can say it: with ids from 13 on, in a transaction those that
-    fit its version."""
+    """The Produce versions for this command: from 13 on with topic ids; in a transaction, those
+    that fit its version."""
     has_ids = all(each.topic_id is not None for each in command.batches)
     highest = _PRODUCE_BY_ID if has_ids else _PRODUCE_BY_ID - 1
     if command.transactional_id is None:
@@ -163,7 +162,7 @@ def produce_versions(command: SendProduce) -> _Versions:
 
 
 def produce_answer(command: SendProduce, response: ProduceResponse) -> ProduceAnswered:
-    """What was answered of what was sent."""
+    """The results of the batches that were sent."""
     by_name: dict[tuple[str, int], TopicPartition] = {}
     by_id: dict[tuple[bytes, int], TopicPartition] = {}
     for batch in command.batches:
@@ -197,15 +196,15 @@ def _produced(told: ProduceResponsePartitionProduceResponse) -> Produced:
 
 
 def node_endpoints(response: ProduceResponse) -> tuple[tuple[int, str, int], ...]:
-    """Addresses of the leaders that a Produce response names (KIP-951)."""
+    """Addresses of the leaders in a Produce response (KIP-951)."""
     return tuple((each.node_id, each.host, each.port) for each in response.node_endpoints)
 
 
-# -- who we are ----------------------------------------------------------------------------------
+# -- producer ids --------------------------------------------------------------------------------
 
 
 def init_producer_id_request(command: InitProducerId) -> InitProducerIdRequest:
-    """The InitProducerId request that says what ``command`` means."""
+    """The InitProducerId request for ``command``."""
     return InitProducerIdRequest(
         transactional_id=command.transactional_id,
         transaction_timeout_ms=command.transaction_timeout_ms,
@@ -215,14 +214,14 @@ def init_producer_id_request(command: InitProducerId) -> InitProducerIdRequest:
 
 
 def init_producer_id_versions(command: InitProducerId) -> _Versions:
-    """The versions of InitProducerId that can ask this."""
+    """The InitProducerId versions for this command."""
     return (_INIT_AGAIN if command.producer.number >= 0 else 0, _INIT_HIGHEST)
 
 
 def producer_id_answer(
     command: InitProducerId, response: InitProducerIdResponse
 ) -> ProducerIdAnswered:
-    """Who we are, if that was answered."""
+    """The result, with the producer id and epoch if returned."""
     return ProducerIdAnswered(
         command.number,
         response.error_code,
@@ -234,14 +233,14 @@ def producer_id_answer(
 
 
 def find_coordinator_request(command: FindCoordinator) -> FindCoordinatorRequest:
-    """The FindCoordinator request that says what ``command`` means."""
+    """The FindCoordinator request for ``command``."""
     return FindCoordinatorRequest(key_type=command.kind.value, coordinator_keys=(command.key,))
 
 
 def coordinator_answer(
     command: FindCoordinator, response: FindCoordinatorResponse
 ) -> tuple[CoordinatorFound | CoordinatorNotFound, tuple[tuple[int, str, int], ...]]:
-    """The coordinator, and where it is."""
+    """The coordinator and its address."""
     for each in response.coordinators:
         if each.key != command.key:
             continue
@@ -255,15 +254,15 @@ def coordinator_answer(
 
 
 def features_request() -> ApiVersionsRequest:
-    """The ApiVersions request that a broker answers with the finalized features."""
+    """The ApiVersions request, which a broker answers with the finalized features."""
     return ApiVersionsRequest(
         client_software_name="kip848-client", client_software_version="unspecified"
     )
 
 
 def transaction_level(response: ApiVersionsResponse) -> int | None:
-    """The finalized level of ``transaction.version``: 0 where the cluster has none, ``None`` where
-    the answer tells nothing."""
+    """The finalized level of ``transaction.version``: 0 if the cluster has none, ``None`` if the
+    answer does not contain it."""
     if response.error_code or response.finalized_features_epoch < 0:
         return None
     return next(
@@ -287,7 +286,7 @@ def _numbers(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
 
 
 def add_partitions_request(command: AddPartitions) -> AddPartitionsToTxnRequest:
-    """The AddPartitionsToTxn request (v3) that says what ``command`` means."""
+    """The AddPartitionsToTxn request (v3) for ``command``."""
     return AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=command.transactional_id,
         v3_and_below_producer_id=command.producer.number,
@@ -302,7 +301,7 @@ def add_partitions_request(command: AddPartitions) -> AddPartitionsToTxnRequest:
 def partitions_added_answer(
     command: AddPartitions, response: AddPartitionsToTxnResponse
 ) -> TxnAnswered:
-    """What was answered of the partitions that were asked for."""
+    """The results of the requested partitions."""
     asked = {tp: tp for tp in command.partitions}
     found: dict[TopicPartition, int] = {}
     for topic in response.results_by_topic_v3_and_below:
@@ -314,7 +313,7 @@ def partitions_added_answer(
 
 
 def add_offsets_request(command: AddOffsets) -> AddOffsetsToTxnRequest:
-    """The AddOffsetsToTxn request that says what ``command`` means."""
+    """The AddOffsetsToTxn request for ``command``."""
     return AddOffsetsToTxnRequest(
         transactional_id=command.transactional_id,
         producer_id=command.producer.number,
@@ -329,8 +328,7 @@ def offsets_added_answer(command: AddOffsets, response: AddOffsetsToTxnResponse)
 
 
 def commit_offsets_request(command: CommitOffsets) -> TxnOffsetCommitRequest:
-    """The TxnOffsetCommit request that says what ``command`` means, in one of the versions of
-    ``commit_offsets_versions``."""
+    """The TxnOffsetCommit request for ``command``, valid in each of ``commit_offsets_versions``."""
     group = command.group
     rows: dict[tuple[str, TopicId | None], list[TopicPartition]] = {}
     for tp, wanted in command.offsets.items():
@@ -365,7 +363,7 @@ def _offset(command: CommitOffsets, tp: TopicPartition) -> TxnOffsetCommitReques
 
 
 def commit_offsets_versions(command: CommitOffsets) -> _Versions:
-    """The versions of TxnOffsetCommit that can say it: with ids from 6 on."""
+    """The TxnOffsetCommit versions for this command: from 6 on with topic ids."""
     if command.version is TransactionVersion.V1:
         return (_OFFSETS_FENCED, _OFFSETS_ADD - 1)
     has_ids = all(each.topic_id is not None for each in command.offsets.values())
@@ -373,7 +371,7 @@ def commit_offsets_versions(command: CommitOffsets) -> _Versions:
 
 
 def offsets_answer(command: CommitOffsets, response: TxnOffsetCommitResponse) -> TxnAnswered:
-    """What was answered of the offsets that were sent."""
+    """The results of the offsets that were sent."""
     by_name: dict[tuple[str, int], TopicPartition] = {}
     by_id: dict[tuple[bytes, int], TopicPartition] = {}
     for tp, wanted in command.offsets.items():
@@ -391,7 +389,7 @@ def offsets_answer(command: CommitOffsets, response: TxnOffsetCommitResponse) ->
 
 
 def end_transaction_request(command: EndTransaction) -> EndTxnRequest:
-    """The EndTxn request that says what ``command`` means."""
+    """The EndTxn request for ``command``."""
     return EndTxnRequest(
         transactional_id=command.transactional_id,
         producer_id=command.producer.number,
@@ -401,14 +399,14 @@ def end_transaction_request(command: EndTransaction) -> EndTxnRequest:
 
 
 def end_transaction_versions(command: EndTransaction) -> _Versions:
-    """The versions of EndTxn that fit the transaction's."""
+    """The EndTxn versions that fit the transaction's version."""
     if command.version is TransactionVersion.V2:
         return (_END_BUMPS, _END_BUMPS)
     return (0, _END_BUMPS - 1)
 
 
 def end_transaction_answer(command: EndTransaction, response: EndTxnResponse) -> TxnAnswered:
-    """Whether it has ended, and who we are then."""
+    """The result of the end, with the next producer id and epoch if returned."""
     producer: ProducerId | None = None
     if response.producer_id >= 0:
         producer = ProducerId(response.producer_id, response.producer_epoch)
@@ -416,14 +414,14 @@ def end_transaction_answer(command: EndTransaction, response: EndTxnResponse) ->
 
 
 def describe_transaction_request(command: DescribeTransaction) -> DescribeTransactionsRequest:
-    """DescribeTransactions of one."""
+    """The DescribeTransactions request for one transactional id."""
     return DescribeTransactionsRequest(transactional_ids=(command.transactional_id,))
 
 
 def transaction_described_answer(
     command: DescribeTransaction, response: DescribeTransactionsResponse
 ) -> TransactionDescribed | TransactionNotDescribed:
-    """The state that it is in."""
+    """The state of the transaction."""
     for told in response.transaction_states:
         if told.transactional_id == command.transactional_id:
             return TransactionDescribed(command.number, told.error_code, told.transaction_state)
