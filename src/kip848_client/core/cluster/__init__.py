@@ -1,8 +1,8 @@
-"""What a core needs to know of the cluster: its brokers, and who leads which partition. Pure.
+"""What a core needs to know of the cluster: its brokers, and the leader of each partition. Pure.
 
-``Leaders`` keeps what was told, ``MetadataQuestions`` says when to ask and for what. The fetch core
-and the producer's core have one of each; their drivers translate with ``questions_of``,
-``metadata_request``, ``leaders_learnt`` and ``learnt_together``.
+``Leaders`` stores what brokers returned; ``MetadataQuestions`` decides when to ask and for what.
+The fetch core and the producer core have one of each; their drivers translate with
+``questions_of``, ``metadata_request``, ``leaders_learnt`` and ``learnt_together``.
 """
 
 from __future__ import annotations

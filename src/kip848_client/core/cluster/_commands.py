@@ -1,4 +1,4 @@
-"""What a core asks of its driver to know more of the cluster."""
+"""Commands of a core to its driver to learn more about the cluster."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["LearnLeaders"]
 
 @dataclass(frozen=True, slots=True)
 class LearnLeaders:
-    """Ask for metadata: by id what has one, by name what has not. At most one is open. Answer:
-    ``LeadersLearnt`` or ``LeadersNotLearnt`` with the same number."""
+    """Request metadata, by id where the topic has one, else by name. At most one request is open.
+    Answer: ``LeadersLearnt`` or ``LeadersNotLearnt`` with the same number."""
 
     number: int
     topic_ids: frozenset[TopicId]
     topics: frozenset[str]
     why: str
     to_create: frozenset[str] = frozenset()
-    """Those of ``topics`` that a broker may create because they are asked for."""
+    """Those of ``topics`` that a broker may create when it gets this request."""

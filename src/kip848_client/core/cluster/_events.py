@@ -1,4 +1,4 @@
-"""What a core is told of the cluster."""
+"""Events about the cluster for a core."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["ClusterChanged", "ClusterEvent", "LeadersLearnt", "LeadersNotLearnt"
 
 @dataclass(frozen=True, slots=True)
 class LeadersLearnt:
-    """A Metadata answer, asked for by ``LearnLeaders`` (``number``) or by somebody else (0). A
-    topic that is not there has an error code."""
+    """A Metadata answer to ``LearnLeaders`` (``number``), or to another part of the client (0). A
+    topic that does not exist has an error code."""
 
     number: int
     topics: tuple[TopicLeaders, ...]
     gone: frozenset[TopicId]
-    """Ids that were asked for and are not known to the cluster."""
+    """Requested ids that the cluster does not know."""
     nodes: frozenset[int]
-    """The brokers that are there."""
+    """The brokers of the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class LeadersNotLearnt:
 
 @dataclass(frozen=True, slots=True)
 class ClusterChanged:
-    """The client began anew from its bootstrap servers (KIP-1102): nothing that is known of nodes,
-    leaders, epochs and sessions holds any more."""
+    """The client restarted from its bootstrap servers (KIP-1102). Nothing known about nodes,
+    leaders, epochs and sessions is valid any more."""
 
 
 ClusterEvent = LeadersLearnt | LeadersNotLearnt | ClusterChanged
-"""All of it. A core whose driver tells it of the cluster takes these besides its own events."""
+"""All of these. A core whose driver reports about the cluster takes them besides its own events."""

@@ -1,11 +1,11 @@
-"""When to ask for metadata, and of which topics: one question at a time.
+"""Decides when to request metadata, and for which topics: one request at a time.
 
-A topic is asked for when somebody *wants* to know of it, and all that are watched when what is
-known is old. Questions keep a pause between them that grows while they bring nothing; a topic that
-was never asked for does not wait for it, so that a new assignment begins at once.
+A topic is requested when a caller *wants* it, and all watched topics when their metadata is old.
+There is a pause between requests, which grows while they bring nothing. A topic that was never
+requested before does not wait for it, so that a new assignment starts at once.
 
-A topic may be created by being asked for, if whoever wants it says so each time. What is asked
-because it is old creates nothing: a topic that was deleted would come back by our asking.
+A request may create a topic if the caller allows it each time. A request because of old metadata
+creates nothing; otherwise it would bring back a deleted topic.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ __all__ = ["MetadataQuestions"]
 class _Watched:
     topic_id: TopicId | None
     by_name: bool = False
-    """Whether to ask by name as well: the id is gone, and the name may have another one."""
+    """Also request by name: the id is gone, and the name may have another one."""
 
 
 class MetadataQuestions:
-    """Which topics there is something to ask of."""
+    """Which topics to request."""
 
     def __init__(self, settings: MetadataSettings, jitter: Jitter) -> None:
         self._settings = settings
         self._jitter = jitter
         self._watched: dict[str, _Watched] = {}
         self._wanted: dict[str, str] = {}
-        """Topic to why."""
+        """Topics to request, with the reason."""
         self._to_create: set[str] = set()
         """Those of them that may be created."""
         self._asking: dict[str, str] = {}
-        """The same of the open question."""
+        """The same for the open request."""
         self._asked: set[str] = set()
-        """Topics that were asked for at least once."""
+        """Topics that were requested at least once."""
         self._urgent = False
         self._open: int | None = None
         self._number = 0
@@ -50,10 +50,11 @@ class MetadataQuestions:
         self._not_before_ms = 0
         self._refresh_ms: int | None = None
 
-    # -- what is watched ---------------------------------------------------------------------
+    # -- watched topics ----------------------------------------------------------------------
 
     def watch(self, topic: str, topic_id: TopicId | None) -> None:
-        """Keep what is known of this topic fresh; ``None`` to ask by name until it has an id."""
+        """Keep the metadata of this topic fresh; ``None`` to request it by name until it has an
+        id."""
         watched = self._watched.get(topic)
         if watched is None or watched.topic_id != topic_id:
             self._watched[topic] = _Watched(topic_id)
@@ -62,20 +63,20 @@ class MetadataQuestions:
             watched.by_name = False
 
     def unwatch(self, topic: str) -> None:
-        """Nobody wants to know of it any more."""
+        """This topic is not needed any more."""
         self._watched.pop(topic, None)
         self._wanted.pop(topic, None)
         self._asked.discard(topic)
 
     def ask_by_name_too(self, topic: str) -> None:
-        """Its id is not known to the cluster: a topic of the same name may be there."""
+        """The cluster does not know its id. Another topic of the same name may exist."""
         watched = self._watched.get(topic)
         if watched is not None:
             watched.by_name = True
 
     def want(self, topic: str, why: str, *, create: bool = False) -> None:
-        """Ask for this topic as soon as may be; a question that is open may be the one. ``create``:
-        the next question may create it."""
+        """Request this topic as soon as possible; an open request may be enough. ``create``: the
+        next request may create it."""
         if topic in self._asking:
             return
         self._wanted.setdefault(topic, why)
@@ -85,19 +86,20 @@ class MetadataQuestions:
             self._urgent = True
 
     def want_all(self, why: str) -> None:
-        """Ask for everything that is watched."""
+        """Request everything that is watched."""
         for topic in self._watched:
             self._wanted.setdefault(topic, why)
 
     def begin_anew(self) -> None:
-        """What is asked at the moment goes to brokers that do not count any more."""
+        """The client restarted: abandon the open request, whose brokers do not count any more, and
+        request everything that is watched."""
         self._open = None
         self._asking = {}
         self._failures = 0
         self._urgent = True
         self.want_all("the client began anew from its bootstrap servers")
 
-    # -- asking ------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------
 
     @property
     def watched(self) -> Collection[str]:
@@ -105,7 +107,7 @@ class MetadataQuestions:
         return self._watched.keys()
 
     def due_ms(self) -> int | None:
-        """When to ask next, ``None`` when there is nothing to ask or a question is open."""
+        """When to send the next request; ``None`` if there is none or one is open."""
         if self._open is not None:
             return None
         if self._wanted:
@@ -113,7 +115,7 @@ class MetadataQuestions:
         return self._refresh_ms if self._watched else None
 
     def ask(self, now_ms: int) -> LearnLeaders | None:
-        """The next question, when it is due."""
+        """The next request if it is due."""
         due_ms = self.due_ms()
         if due_ms is None or now_ms < due_ms:
             return None
@@ -139,8 +141,8 @@ class MetadataQuestions:
         return LearnLeaders(self._number, frozenset(ids), frozenset(names), why, to_create)
 
     def answered(self, now_ms: int, number: int) -> Collection[str] | None:
-        """An answer is here; returns the topics that were asked for, ``None`` when the question is
-        not open any more."""
+        """An answer arrived. Returns the requested topics, or ``None`` if that request is not open
+        any more."""
         if number != self._open:
             return None
         asked, self._asking = self._asking, {}
@@ -149,11 +151,11 @@ class MetadataQuestions:
         return asked.keys()
 
     def judged(self) -> None:
-        """The answer was looked at: what is still wanted was asked in vain."""
+        """The answer was evaluated. Topics that are still wanted were requested in vain."""
         self._failures = self._failures + 1 if self._wanted else 0
 
     def lost(self, now_ms: int, number: int) -> bool:
-        """No broker answered: all of it is asked again, later."""
+        """No broker answered: request all of it again later."""
         if number != self._open:
             return False
         self._open = None

@@ -1,4 +1,4 @@
-"""The nouns of a cluster: brokers and where they listen, topics, and who leads their partitions."""
+"""Data types of a cluster: brokers and their addresses, topics, and partition leaders."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ __all__ = [
 ]
 
 NO_EPOCH: Final = -1
-"""A leader epoch that is not known."""
+"""An unknown leader epoch."""
 NO_NODE: Final = -1
-"""No broker: a partition without a leader, an answer without a preferred replica."""
+"""No broker: a partition without a leader, or an answer without a preferred replica."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataSettings:
-    """When to ask for metadata. Names and meanings are Kafka's; see ``ClientConfig``."""
+    """When to request metadata. Names and meanings are Kafka's; see ``ClientConfig``."""
 
     max_age_ms: int = 300_000
-    """What is known is asked for again when it is so old (``metadata.max.age.ms``)."""
+    """Metadata is requested again when it is this old (``metadata.max.age.ms``)."""
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000
 
 
 class Endpoint(NamedTuple):
-    """Where a broker listens."""
+    """The address of a broker."""
 
     node: int
     host: str
@@ -43,18 +43,18 @@ class Endpoint(NamedTuple):
 
 
 class PartitionLeader(NamedTuple):
-    """Where a partition is, as metadata tells it."""
+    """The leader and replicas of a partition, as of the last metadata."""
 
     leader: int
-    """``NO_NODE`` while nobody leads."""
+    """``NO_NODE`` while there is no leader."""
     epoch: int = NO_EPOCH
     replicas: tuple[int, ...] = ()
-    """Those that are in sync."""
+    """The in-sync replicas."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicLeaders:
-    """What metadata tells of one topic."""
+    """The metadata of one topic."""
 
     topic: str
     topic_id: TopicId

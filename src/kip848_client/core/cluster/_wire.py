@@ -1,7 +1,7 @@
-"""Metadata between the cores' terms and the wire's: pure translation.
+"""Translates metadata between the cores' types and wire messages. Pure.
 
-Every driver of a core that knows leaders translates through here. Nothing in here raises, whatever
-a broker answers: what says nothing is left out, or is the core's to judge.
+Every driver of a core that knows leaders uses it. Nothing here raises, whatever a broker answers:
+empty parts are left out, or passed to the core.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ __all__ = [
 ]
 
 METADATA_VERSIONS: Final = (12, 13)
-"""From 12 on topics can be asked for by id alone."""
+"""From 12 on, topics can be requested by id alone."""
 
 
 def questions_of(command: LearnLeaders) -> tuple[LearnLeaders, ...]:
-    """What to ask, in a request each: a broker that finds an id in a request does not look at the
-    names in it, and what may be created is asked for apart, so that nothing else is."""
+    """The topics to request, split into one request each. A broker that finds an id in a request
+    ignores the names in it; topics that may be created are requested separately, so that no others
+    are created."""
     nothing: frozenset[str] = frozenset()
     by_id = replace(command, topics=nothing, to_create=nothing)
     by_name = replace(
@@ -51,8 +52,8 @@ def questions_of(command: LearnLeaders) -> tuple[LearnLeaders, ...]:
 
 
 def metadata_request(command: LearnLeaders) -> MetadataRequest:
-    """The Metadata request (v12 or v13) that asks for these topics. It creates none, unless all of
-    them may be created."""
+    """The Metadata request (v12 or v13) for these topics. It creates none, unless all of them may
+    be created."""
     by_id = [MetadataRequestTopic(topic_id=each, name=None) for each in sorted(command.topic_ids)]
     by_name = [
         MetadataRequestTopic(topic_id=ZERO_TOPIC_ID, name=each) for each in sorted(command.topics)
@@ -64,10 +65,10 @@ def metadata_request(command: LearnLeaders) -> MetadataRequest:
 def leaders_learnt(
     response: MetadataResponse, command: LearnLeaders | None = None
 ) -> LeadersLearnt:
-    """What a Metadata response (v10 or newer) says of leaders. ``command`` asked for it; ``None``:
-    somebody else did.
+    """The leaders in a Metadata response (v10 or newer). ``command``: the request it answers;
+    ``None`` for a request of another part of the client.
 
-    A topic that was asked for by id may come without its name, when it is not there or not for us.
+    A topic requested by id may come without its name, if it does not exist or access is denied.
     """
     asked = frozenset() if command is None else command.topic_ids
     return LeadersLearnt(
@@ -83,7 +84,7 @@ def leaders_learnt(
 
 
 def learnt_together(number: int, answers: Sequence[LeadersLearnt]) -> LeadersLearnt:
-    """The answers to all ``questions_of`` a command as one; there is at least one."""
+    """The answers to all ``questions_of`` a command as one. There is at least one."""
     return LeadersLearnt(
         number,
         tuple(topic for each in answers for topic in each.topics),
