@@ -1,5 +1,5 @@
-"""Workers of Kafka Connect, without I/O: what they say and are told, in bytes, and the assignors
-that share connectors and tasks among them."""
+"""Workers of Kafka Connect, without I/O: the bytes of their metadata and assignments, and the
+assignors that distribute connectors and tasks among them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Who gets an item, and who gives one up: by count alone, as Kafka's incremental cooperative
-assignor does it. Connectors and tasks are balanced apart from each other.
+"""Balances items between workers by count only, as Kafka's incremental cooperative assignor does.
+Connectors and tasks are balanced separately.
 
-Everything here works on ``held``: worker -> its list, in which the order counts.
+All functions work on ``held``: worker -> its list, whose order matters.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ __all__ = ["deal", "fill", "head", "stop", "surplus"]
 T = TypeVar("T")
 
 Pick = Callable[[Sequence[T], int], Sequence[T]]
-"""Which so many of a worker's items it gives up."""
+"""Chooses this many of a worker's items to give up."""
 
 
 def fill(held: Mapping[str, list[T]], items: Sequence[T]) -> None:
-    """Give the items out, so that the loads become even: those with the least get one each, until
-    there are none left. Who comes first is settled once, by load and then by worker id."""
+    """Distribute items so that the loads become even: in each pass, the workers with the fewest
+    items get one each. Their order is fixed at the start, by load and then by worker id."""
     if not held:
         return
     order = sorted(held, key=lambda each: (len(held[each]), utf16_key(each)))
@@ -40,21 +40,22 @@ def fill(held: Mapping[str, list[T]], items: Sequence[T]) -> None:
 
 
 def deal(held: Mapping[str, list[T]], workers: Sequence[str], items: Iterable[T]) -> None:
-    """Give the items to these workers in turn, whatever they have."""
+    """Distribute items to these workers in turn, whatever they already have."""
     for worker, item in zip(cycle(workers), items, strict=False):
         held[worker].append(item)
 
 
 def head(items: Sequence[T], count: int) -> Sequence[T]:
-    """The first ones."""
+    """The first ``count`` items."""
     return items[:count]
 
 
 def surplus(
     held: Mapping[str, list[T]], order: Iterable[str], total: int, pick: Pick[T]
 ) -> dict[str, Sequence[T]]:
-    """What workers give up so that nobody has more than its share of ``total``, those included that
-    nobody has. Workers with the most leave one more with those who come first in ``order``."""
+    """What workers must give up so that none has more than its share of ``total``, which includes
+    unassigned items. If the share is not a whole number, the first workers in ``order`` that have
+    more keep one more."""
     least, extra = divmod(total, len(held))
     counts = [len(items) for items in held.values()]
     if counts.count(least + 1) == extra and counts.count(least) == len(counts) - extra:
@@ -74,7 +75,7 @@ def surplus(
 
 
 def stop(held: Mapping[str, list[T]], stopped: Mapping[str, Sequence[T]]) -> None:
-    """Take these from their workers."""
+    """Take these items from their workers."""
     for worker, items in stopped.items():
         gone = frozenset(items)
         held[worker][:] = [each for each in held[worker] if each not in gone]

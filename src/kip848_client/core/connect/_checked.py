@@ -1,5 +1,5 @@
-"""What an assignor returned, looked at before it is sent: by then nobody can say any more whose
-code was wrong. The coordinator cannot miss an item, because it does not know which there are.
+"""Checks the result of an assignor before it is sent, while the error can still be attributed to
+the assignor. The coordinator does not know which items exist, so it cannot notice a missing one.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from kip848_client.core.shown import shown, told
 __all__ = ["DATA_MAX", "checked_target", "computed_target"]
 
 DATA_MAX: Final = 1_000_000
-"""The limit of an assignor's data, from or to a worker. Coordinators store it in records, which may
-have 1,048,588 bytes in all (``message.max.bytes``)."""
+"""The size limit for an assignor's data, from or to a worker. Coordinators store it in records,
+which may have 1,048,588 bytes in total (``message.max.bytes``)."""
 
 _INT16_MAX: Final = 32_767
 _INT8_MAX: Final = 127
@@ -32,13 +32,13 @@ _DEFERRED: Final = "the deferred items"
 
 
 def computed_target(assignor: ConnectAssignor, group: WorkerGroup, memory: object) -> Computed:
-    """Run an assignor whose ``assign`` is a plain method, and check what it returns.
+    """Run an assignor whose ``assign`` is a plain method, and check the result.
 
-    Raises ``AssignorFailed`` when it raises, or returns what cannot be.
+    Raises ``AssignorFailed`` if it raises or returns something invalid.
     """
     try:
         returned: Any = assignor.assign(group, memory)
-    except Exception as err:  # whatever a user's code raises
+    except Exception as err:  # anything that user code raises
         raise AssignorFailed(f"assign() raised {told(err)}") from err
     if inspect.iscoroutine(returned):
         returned.close()
@@ -46,16 +46,16 @@ def computed_target(assignor: ConnectAssignor, group: WorkerGroup, memory: objec
 
 
 def checked_target(group: WorkerGroup, returned: object) -> Computed:
-    """What ``returned`` means for ``group``: all workers, with their items in order.
+    """The target that ``returned`` describes for ``group``: all workers, with their items in order.
 
-    Raises ``AssignorFailed`` if it is invalid: another type, an unknown worker or item, an item
-    at two workers, an item that is neither assigned nor deferred, or metadata that cannot be sent.
+    Raises ``AssignorFailed`` if it is invalid: another type, an unknown worker or item, an item at
+    two workers, an item that is neither assigned nor deferred, or metadata that cannot be sent.
     """
     try:
         return _checked(group, returned)
     except AssignorFailed:
         raise
-    except Exception as err:  # of a mapping or a collection that the user has written
+    except Exception as err:  # from a mapping or collection class of the user
         raise AssignorFailed(f"what it returned cannot be read: {told(err)}") from err
 
 

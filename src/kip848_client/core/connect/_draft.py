@@ -1,4 +1,4 @@
-"""An assignment while it is computed: what each worker has, and what becomes of what was lost."""
+"""An assignment while it is being computed: each worker's items, and the handling of lost items."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _FACTOR: Final = 40
 
 
 def backoff_ms(rounds: int, max_delay_ms: int) -> int:
-    """How long workers rest after so many rounds in a row that would have moved items."""
+    """How long workers pause after this many rounds in a row that would have moved items."""
     delay: int = _FACTOR ** min(rounds, 10)  # 40 to the power of 10 is more than any delay
     return min(max_delay_ms, delay)
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """For how long lost items are kept for workers that may return."""
+    """How long lost items are kept for workers that may return."""
 
     candidates: tuple[str, ...] = ()
-    """Who was empty meanwhile, and gets them in the end."""
+    """Workers that were empty meanwhile, which get the items in the end."""
     deadline_ms: int = 0
-    """0 when nobody waits."""
+    """0 if nothing is waited for."""
     delay_ms: int = 0
-    """What workers were told last."""
+    """The delay last sent to workers."""
 
 
 NOT_WAITING: Final = Waiting()
@@ -38,7 +38,7 @@ NOT_WAITING: Final = Waiting()
 
 @dataclass(slots=True)
 class Draft:
-    """``order`` is that of the workers wherever the order decides."""
+    """``order``: the order of the workers where it matters."""
 
     order: Sequence[str]
     connectors: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -47,7 +47,7 @@ class Draft:
     )
 
     def keep(self, worker: str, items: Items, stopped: ItemSet) -> None:
-        """The worker has these already, without what it stops."""
+        """Record the items that a worker already has, except those it stops."""
         connectors, tasks = list(items.connectors), list(items.tasks)
         if stopped:
             connectors = [each for each in connectors if each not in stopped.connectors]
@@ -55,21 +55,21 @@ class Draft:
         self.connectors[worker], self.tasks[worker] = connectors, tasks
 
     def is_empty(self, worker: str) -> bool:
-        """Whether the worker has nothing."""
+        """Whether the worker has no items."""
         return not self.connectors[worker] and not self.tasks[worker]
 
     def add(self, worker: str, items: Items) -> None:
-        """The worker has these, too."""
+        """Give the worker these items as well."""
         self.connectors[worker] += items.connectors
         self.tasks[worker] += items.tasks
 
     def fill(self, items: Items) -> None:
-        """Give these to whoever has the least."""
+        """Give these items to the workers with the fewest."""
         fill(self.connectors, items.connectors)
         self.fill_tasks(items.tasks)
 
     def fill_tasks(self, tasks: Sequence[ConnectorTaskId]) -> None:
-        """Who gets a task."""
+        """Distribute tasks among the workers."""
         fill(self.tasks, tasks)
 
     def pick_tasks(self, tasks: Sequence[ConnectorTaskId], count: int) -> Sequence[ConnectorTaskId]:
@@ -77,7 +77,7 @@ class Draft:
         return head(tasks, count)
 
     def moves(self, configured: ItemSet) -> dict[str, Items]:
-        """What workers have to give up for an even load. Nothing is taken from them yet."""
+        """What workers must give up for an even load. Nothing is taken from them yet."""
         if not configured or all(map(self.is_empty, self.order)):
             return {}
         connectors = surplus(self.connectors, self.order, len(configured.connectors), head)
@@ -89,16 +89,16 @@ class Draft:
         }
 
     def take(self, moves: Mapping[str, Items]) -> None:
-        """Take these from their workers."""
+        """Take these items from their workers."""
         stop(self.connectors, {each: items.connectors for each, items in moves.items()})
         stop(self.tasks, {each: items.tasks for each, items in moves.items()})
 
     def items(self, worker: str) -> Items:
-        """What the worker has now."""
+        """The worker's current items."""
         return Items(tuple(self.connectors[worker]), tuple(self.tasks[worker]))
 
     def everything(self) -> ItemSet:
-        """What anybody has now."""
+        """The current items of all workers."""
         return ItemSet(
             frozenset().union(*self.connectors.values()), frozenset().union(*self.tasks.values())
         )
@@ -106,10 +106,10 @@ class Draft:
     def settle(
         self, lost: ItemSet, waiting: Waiting, *, now_ms: int, max_delay_ms: int, left: bool
     ) -> tuple[Waiting, ItemSet, bool]:
-        """What becomes of items that were lost: some may be given to candidates here.
+        """Decide about lost items. Candidates may get some of them here.
 
-        ``left`` says whether a worker has left since the last assignment. Returns what workers wait
-        for now, what is to be given to anybody, and whether a wait has ended.
+        ``left``: whether a worker has left since the last assignment. Returns what workers now wait
+        for, the items to distribute among all workers, and whether a wait has ended.
         """
         if (waiting.deadline_ms <= 0 and not left) or max_delay_ms == 0:
             return waiting, lost, False

@@ -1,4 +1,4 @@
-"""``eager``: everything is dealt anew each time, as by Kafka's ``EagerAssignor``."""
+"""``eager``: redistributes everything each time, like Kafka's ``EagerAssignor``."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["EagerAssignor", "eager_round"]
 
 
 def eager_round(connectors: Mapping[str, int], workers: Iterable[str]) -> dict[str, Items]:
-    """Deal the connectors, sorted, to the workers, sorted, in turn; and go on with the tasks where
-    that has ended. ``connectors``: how many tasks each has."""
+    """Deal the sorted connectors to the sorted workers in turn, then continue with the tasks at the
+    next worker. ``connectors``: the number of tasks of each."""
     order = sorted(workers, key=utf16_key)
     held: dict[str, tuple[list[str], list[ConnectorTaskId]]] = {each: ([], []) for each in order}
     if order:
@@ -36,10 +36,10 @@ def eager_round(connectors: Mapping[str, int], workers: Iterable[str]) -> dict[s
 
 
 class EagerAssignor:
-    """Deal all items out again with every change, as Kafka's ``EagerAssignor``.
+    """Redistributes all items at every change, like Kafka's ``EagerAssignor``.
 
-    Almost everything moves, but item by item: on the new protocol workers do not stop everything
-    before they join again, as in the classic one. Nothing is ever deferred.
+    Almost everything moves, but one item at a time: on the new protocol workers do not stop
+    everything before they rejoin, unlike in the classic one. Nothing is ever deferred.
     """
 
     name: str = "eager"
@@ -47,11 +47,11 @@ class EagerAssignor:
     maximum_version: int = ConnectProtocol.EAGER
 
     def metadata(self) -> AssignorMetadata:
-        """Report nothing of its own. See ``ConnectAssignor.metadata``."""
+        """Return metadata without data. See ``ConnectAssignor.metadata``."""
         return AssignorMetadata(version=self.maximum_version)
 
     def assign(self, group: WorkerGroup, memory: object = None) -> Computed:
-        """Deal out all items; there is no memory. See ``ConnectAssignor.assign``."""
+        """Distribute all items, without using memory. See ``ConnectAssignor.assign``."""
         del memory
         return Computed(TargetAssignment(eager_round(group.connectors, group.workers)))
 

@@ -1,9 +1,9 @@
-"""The bytes in which workers of Kafka Connect say what they run and are told what to run: versions
-0 (eager), 1 (compatible) and 2 (sessioned), as Kafka's ``ConnectProtocol`` and
-``IncrementalCooperativeConnectProtocol`` write them.
+"""The encoding of Kafka Connect's worker metadata and assignments: versions 0 (eager),
+1 (compatible) and 2 (sessioned), as written by Kafka's ``ConnectProtocol`` and
+``IncrementalCooperativeConnectProtocol``.
 
-Everything is big-endian. A string has its length in front as 16 bits, bytes and arrays have it as
-32; -1 stands for null. The version comes first.
+All numbers are big-endian. Strings have a 16-bit length prefix, bytes and arrays a 32-bit one; -1
+stands for null. The version comes first.
 
 ========== ===================== ===================== ===========================================
 of         field                 type                  versions
@@ -21,13 +21,13 @@ assignment error                 int16                 0, 1, 2
            data                  bytes to the end      1, 2: not Kafka's
 ========== ===================== ===================== ===========================================
 
-An array of items has a connector's name and an array of task numbers in each entry; the number -1
-is the connector itself. Connectors that are named themselves come first, those that are assigned in
-the order of Java's ``HashSet``; the others follow in the order of their first tasks.
+Each entry of an array of items has a connector's name and an array of task numbers; the number -1
+is the connector itself. Entries that contain the connector itself come first (in assignments, in
+the order of Java's ``HashSet``); the others follow in the order of their first tasks.
 
-Versions above 2 are those of your own assignors, or Kafka's later ones: they are written and read
-like 2. As Kafka's readers do, ours leave alone what follows, and take what is missing at the end of
-versions 1 and up as null or 0. Anything else that is wrong with the bytes is a ``WireError``.
+Versions above 2 belong to custom assignors, or to later versions of Kafka; they are written and
+read like 2. As in Kafka, readers ignore trailing bytes, and treat fields missing at the end of
+versions 1 and up as null or 0. Any other error in the bytes raises ``WireError``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ from kip848_client.errors import WireError
 __all__ = ["CONFIG_MISMATCH", "WorkerAssignment", "WorkerMetadata"]
 
 CONFIG_MISMATCH: Final = 1
-"""The error of an assignment: the leader could not read the configuration as far as others did."""
+"""The error code of an assignment when the leader could not read the configuration up to the offset
+that other workers have read."""
 
 _MAX_STRING_BYTES: Final = 0x7FFF
 _INT16: Final = struct.Struct(">h")
@@ -57,31 +58,31 @@ _ASSIGNMENT: Final = "worker assignment"
 
 @dataclass(frozen=True, slots=True)
 class WorkerAssignment:
-    """What one worker is told; and, inside of metadata, what it runs.
+    """The assignment of one worker or, within metadata, the items it runs.
 
-    ``assigned`` is all that it shall run in version 0, and what it shall begin with in the others;
-    ``revoked`` is what it shall stop.
+    ``assigned``: in version 0, all the items to run; in later versions, the items to start.
+    ``revoked``: the items to stop.
     """
 
     leader: str = ""
-    """The member id of the worker that leads."""
+    """The member id of the leader."""
     leader_url: str = ""
     config_offset: int = -1
-    """Of which configuration this is the assignment."""
+    """The config offset that the assignment is based on."""
     assigned: Items | None = NO_ITEMS
     revoked: Items | None = NO_ITEMS
     delay_ms: int = 0
-    """In how many milliseconds all workers are to ask for the next assignment; 0 for never."""
+    """In how many milliseconds all workers are to request the next assignment; 0 for never."""
     error: int = 0
     """0 or ``CONFIG_MISMATCH``."""
     version: int = _HIGHEST
     data: bytes = b""
-    """Additional data of your own assignor, at the end; see ``WorkerMetadata.data``. Not present in
-    an assignment inside of metadata."""
+    """Additional data of a custom assignor, at the end; see ``WorkerMetadata.data``. Not present in
+    an assignment within metadata."""
 
     def encode(self) -> bytes:
-        """The bytes, in ``version``. Version 0 has no place for ``revoked`` and ``delay_ms``: they
-        are left out, as by Kafka. Raises ``WireError`` for what does not fit."""
+        """Encode in ``version``. Version 0 has no fields for ``revoked`` and ``delay_ms``; they are
+        left out, as in Kafka. Raises ``WireError`` for a value that does not fit."""
         out = bytearray()
         _put(out, _INT16, _version(self.version, _ASSIGNMENT), "version")
         _put(out, _INT16, self.error, "error")
@@ -100,7 +101,7 @@ class WorkerAssignment:
 
     @classmethod
     def decode(cls, raw: bytes, *, version: int | None = None) -> WorkerAssignment:
-        """What the bytes say. ``version`` is what came along with them, if something did. Raises
+        """Decode the bytes. ``version``: the version received with them, if any. Raises
         ``WireError`` for bytes that cannot be read, or that are of another version."""
         reader = _Reader(raw, _ASSIGNMENT)
         found = reader.version(version)
@@ -122,23 +123,23 @@ class WorkerAssignment:
 
 @dataclass(frozen=True, slots=True)
 class WorkerMetadata:
-    """What one worker says."""
+    """The metadata of one worker."""
 
     url: str
-    """Where it can be reached by the others."""
+    """The URL where other workers reach it."""
     config_offset: int
-    """How far it has read the configuration."""
+    """The config offset up to which it has read."""
     allocation: WorkerAssignment | None = None
-    """What it runs, as ``assigned``. ``None`` for a worker that was never assigned anything, and
-    where this is said elsewhere; never there in version 0."""
+    """The items it runs, as ``assigned``. ``None`` for a worker that never had an assignment, and
+    where this is reported elsewhere; never present in version 0."""
     version: int = _HIGHEST
     data: bytes = b""
-    """What an assignor of your own says beyond that, at the end: Kafka's writes nothing there, and
-    its readers leave it alone. Not in version 0, where they would not."""
+    """Additional data of a custom assignor, at the end. Kafka writes nothing there, and its readers
+    ignore it. Not in version 0, whose readers would not."""
 
     def encode(self) -> bytes:
-        """The bytes, in ``version``, the allocation included. Version 0 has no place for one: it is
-        left out, as by Kafka. Raises ``WireError`` for what does not fit."""
+        """Encode in ``version``, including the allocation. Version 0 has no field for one; it is
+        left out, as in Kafka. Raises ``WireError`` for a value that does not fit."""
         out = bytearray()
         _put(out, _INT16, _version(self.version, _METADATA), "version")
         _put_string(out, self.url, "url")
@@ -156,7 +157,7 @@ class WorkerMetadata:
 
     @classmethod
     def decode(cls, raw: bytes, *, version: int | None = None) -> WorkerMetadata:
-        """What the bytes say. ``version`` is what came along with them, if something did. Raises
+        """Decode the bytes. ``version``: the version received with them, if any. Raises
         ``WireError`` for bytes that cannot be read, or that are of another version."""
         reader = _Reader(raw, _METADATA)
         found = reader.version(version)

@@ -1,20 +1,20 @@
-"""``incremental-cooperative``: an even load with few moves; and what a worker had that has left
-waits for it to return.
+"""``incremental-cooperative``: balances the load with few moves, and keeps the items of a departed
+worker for its return.
 
-It says in one computation what Kafka's assignor says in two rounds, one that stops and one that
-hands out (``_rounds``): the coordinator makes workers stop before others begin. Beyond that it
-differs from the Java class on purpose:
+One computation replaces two rounds of Kafka's assignor, one that stops items and one that assigns
+them (``_rounds``), because the coordinator makes workers stop before others start. Other deliberate
+differences from the Java class:
 
-* What is deleted is found by what workers are assigned, too: a new leader of Kafka's lets items
-  run for a round that nobody has configured.
-* A worker that returns is known by its instance id or else its url, and gets its own back at once.
-  ``ReturningWorker.WAIT`` is what Java does: it gets nothing before the delay is over, and then
-  whoever was empty meanwhile gets everything.
-* The rest after moves in quick succession begins while workers have not reached the target of the
-  last move yet; in Java it depends on whether the last round moved something. It is not forgotten
-  when somebody computes while it lasts, and a worker without items that leaves begins none.
+* Deleted items are also detected in the workers' assignments. A new leader of Kafka's lets items
+  that are not configured any more run for another round.
+* A returning worker is recognized by its instance id or else its url, and gets its own items back
+  at once. ``ReturningWorker.WAIT`` behaves like Java: the worker gets nothing before the delay is
+  over, and then all workers that were empty meanwhile get everything.
+* The pause after moves in quick succession begins while workers have not reached the target of the
+  last move yet; in Java it depends on whether the last round moved something. Another computation
+  during the pause does not cancel it, and a worker that leaves without items does not start one.
 
-Nothing here is kept between calls: what has to be remembered is an ``IncrementalMemory``.
+Nothing is stored here between calls; an ``IncrementalMemory`` holds what must be remembered.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ __all__ = ["IncrementalCooperativeAssignor", "IncrementalMemory", "ReturningWork
 Identity = tuple[str, str]
 
 _LONGEST_REST_MS: Final = 5_000
-"""The default interval of heartbeats: by then most workers have reached their target, and to ask
-again costs little. Java's rests go on to five minutes."""
+"""The default heartbeat interval: by then most workers have reached their target, and another
+computation is cheap. Java's pauses grow up to five minutes."""
 
 
 class ReturningWorker(enum.StrEnum):
-    """When a worker that returns gets its items back."""
+    """When a returning worker gets its items back."""
 
     IMMEDIATE = "immediate"
     WAIT = "wait"
@@ -56,17 +56,17 @@ class ReturningWorker(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IncrementalMemory:
-    """What the assignor knows from its last computation."""
+    """The assignor's memory of its last computation."""
 
     targets: Mapping[str, ItemSet] = EMPTY
     identities: Mapping[str, Identity] = EMPTY
     departed: Mapping[Identity, ItemSet] = EMPTY
-    """What is kept for whom."""
+    """The items kept for each departed worker."""
     waiting: Waiting = NOT_WAITING
     moved_epoch: int = -1
     """The epoch of the last target that moved items away from workers."""
     moved_workers: frozenset[str] = frozenset()
-    """Who had part in that."""
+    """The workers involved in that move."""
     rests: int = 0
     """How many computations in a row had to leave items where they are."""
     resting_until_ms: int = 0
@@ -94,7 +94,7 @@ class _Computation:
     waiting: Waiting = NOT_WAITING
 
     def settle(self, max_delay_ms: int, returning: ReturningWorker) -> None:
-        """Give out what has no worker, and find out what has to move."""
+        """Assign the items that have no worker, and find the items to move."""
         missing, reassigned = self.lost, NOTHING
         if returning is ReturningWorker.IMMEDIATE:
             missing = missing - self._give_back()
@@ -117,7 +117,7 @@ class _Computation:
         self.draft.fill((again - late).in_order() + late.in_order())
 
     def _give_back(self) -> ItemSet:
-        """To workers that are known again and have nothing."""
+        """Give items back to returning workers that have none."""
         given = NOTHING
         for worker in self.draft.order:
             identity = _identity(self.group, worker)
@@ -141,7 +141,7 @@ class _Computation:
         self.resting_until_ms = until_ms
 
     def _is_moving(self) -> bool:
-        """Whether somebody has not reached the last target that moved something."""
+        """Whether a worker has not reached the last target that moved items."""
         workers = self.group.workers
         return any(
             0 <= workers[each].member_epoch < self.memory.moved_epoch
@@ -150,7 +150,7 @@ class _Computation:
         )
 
     def computed(self) -> Computed:
-        """The target, and what to remember."""
+        """The target, and the memory for the next computation."""
         group, memory = self.group, self.memory
         targets = {each: self.draft.items(each).in_order() for each in self.draft.order}
         held = {each: as_set(items) for each, items in targets.items()}
@@ -179,10 +179,10 @@ class _Computation:
 
 
 class IncrementalCooperativeAssignor:
-    """Move few items, and keep those of a departed worker for its return (KIP-415).
+    """Moves few items, and keeps those of a departed worker for its return (KIP-415).
 
     Args:
-        scheduled_rebalance_max_delay_ms: How long items wait for a worker that has left, in
+        scheduled_rebalance_max_delay_ms: How long items wait for a departed worker, in
             milliseconds. 0: they are assigned at once. ``None``: the worker's setting, from
             ``WorkerGroup``.
         returning_worker: When a worker that returns in this time gets its items back.
@@ -213,7 +213,7 @@ class IncrementalCooperativeAssignor:
         return self._max_delay_ms
 
     def metadata(self) -> AssignorMetadata:
-        """Report nothing of its own. See ``ConnectAssignor.metadata``."""
+        """Return metadata without data. See ``ConnectAssignor.metadata``."""
         return AssignorMetadata(version=self.maximum_version)
 
     def assign(self, group: WorkerGroup, memory: object = None) -> Computed:
@@ -241,7 +241,7 @@ class IncrementalCooperativeAssignor:
             previous |= items
         waiting = memory.waiting
         if known is None and group.remaining_delay_ms > 0 and group.deferred:
-            # the worker that computed has gone: the others know when its wait was to end
+            # the computing worker is gone; the others know when its wait was to end
             delay = min(group.remaining_delay_ms, self._delay_of(group))
             waiting = Waiting((), group.now_ms + delay, delay)
         if known is not None or waiting.deadline_ms:
@@ -274,7 +274,7 @@ def _identity(group: WorkerGroup, worker: str) -> Identity:
 
 
 def _vanished(group: WorkerGroup, memory: IncrementalMemory) -> dict[Identity, ItemSet]:
-    """What was assigned to workers that have left, or that have come again without it."""
+    """The former items of workers that have left, or that have returned without them."""
     found: dict[Identity, ItemSet] = {}
     for worker, items in memory.targets.items():
         present = group.workers.get(worker)

@@ -14,7 +14,7 @@ __all__ = ["NOTHING", "ItemSet", "all_of", "as_set", "repeated"]
 
 @dataclass(frozen=True, slots=True)
 class ItemSet:
-    """Connectors and tasks without an order."""
+    """Connectors and tasks, unordered."""
 
     connectors: frozenset[str] = frozenset()
     tasks: frozenset[ConnectorTaskId] = frozenset()
@@ -46,12 +46,12 @@ NOTHING: Final = ItemSet()
 
 
 def as_set(items: Items) -> ItemSet:
-    """The same without an order."""
+    """The same items, unordered."""
     return ItemSet(frozenset(items.connectors), frozenset(items.tasks))
 
 
 def all_of(held: Iterable[Items]) -> ItemSet:
-    """What is in any of them."""
+    """The union of the sets."""
     many = list(held)
     return ItemSet(
         frozenset().union(*(each.connectors for each in many)),
@@ -60,7 +60,7 @@ def all_of(held: Iterable[Items]) -> ItemSet:
 
 
 def repeated(reported: Mapping[str, Items], active: ItemSet) -> ItemSet:
-    """What more than one worker reports."""
+    """The items that more than one worker reports."""
     many = [as_set(items) for items in reported.values()]
     if sum(len(each.connectors) + len(each.tasks) for each in many) == len(active.connectors) + len(
         active.tasks

@@ -1,7 +1,7 @@
-"""Connectors and their tasks: what workers share.
+"""Connectors and their tasks: the items that workers share.
 
-A connector is named by a string. A task is a ``ConnectorTaskId``, which prints as Kafka Connect
-writes it: ``source-3``.
+A connector is identified by a string. A task is a ``ConnectorTaskId``, which prints as in Kafka
+Connect: ``source-3``.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 __all__ = ["ITSELF", "NO_ITEMS", "ConnectorTaskId", "Items", "item_name", "items_of"]
 
 ITSELF: Final = -1
-"""The connector itself, among task numbers."""
+"""Stands for the connector itself among task numbers."""
 
 
 def item_name(connector: str, task: int) -> str:
-    """``source`` for a connector and ``source-3`` for its task, as Kafka Connect writes them."""
+    """``source`` for a connector and ``source-3`` for its task, as in Kafka Connect."""
     return connector if task == ITSELF else f"{connector}-{task}"
 
 
@@ -38,7 +38,7 @@ class ConnectorTaskId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Connectors and tasks. The order counts where an assignor of Kafka's looks at it.
+    """Connectors and tasks. Their order matters to some of Kafka's assignors.
 
     Attributes:
         connectors: Names of connectors, each for the connector itself.

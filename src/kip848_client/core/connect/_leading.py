@@ -1,5 +1,5 @@
-"""What the leader of a classic group of workers does with what JoinGroup brought: agree on a
-configuration, compute a round, and say it in bytes for SyncGroup."""
+"""The leader's work after JoinGroup in a classic group of workers: agree on a configuration,
+compute a round, and encode it for SyncGroup."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ __all__ = ["Configuration", "Leader", "Led", "lead"]
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What the leader has read of the configuration, up to ``offset``."""
+    """The configuration that the leader has read, up to ``offset``."""
 
     offset: int
     connectors: Mapping[str, int]
-    """Every connector, and how many tasks it has."""
+    """Every connector, with its number of tasks."""
     is_fresh: bool = False
     """Whether it was read to the end after the workers had joined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """Who leads, and in which mode."""
+    """The leader and its mode."""
 
     member_id: str
     url: str
     protocol: ConnectProtocol
-    """The one that the group has agreed on."""
+    """The protocol that the group has agreed on."""
     max_delay_ms: int = 300_000
     java_order: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Led:
-    """The assignments of all members, by member id, and what to remember."""
+    """The assignments of all members, by member id, and the memory for the next round."""
 
     assignments: Mapping[str, bytes]
     runs: Mapping[str, Items]
-    """Which worker has what after that."""
+    """Each worker's items after the round."""
     memory: RoundMemory
     error: int = 0
     """0 or ``CONFIG_MISMATCH``."""
     unreadable: Mapping[str, WireError] = field(default_factory=dict[str, WireError])
-    """Members whose metadata cannot be read, and why."""
+    """Members whose metadata cannot be read, with the error."""
 
 
 def lead(
@@ -63,12 +63,12 @@ def lead(
     completed: int,
     generation: int,
 ) -> Led | None:
-    """Compute the round ``generation`` of a group whose members said ``members``.
+    """Compute the round ``generation`` of a group with these members' metadata.
 
-    ``None``: some member has read more of the configuration than the leader; read it to the end and
-    ask again, with ``is_fresh``. When it is behind then, too, everybody is told so
-    (``CONFIG_MISMATCH``), reads on and joins again. A member whose metadata cannot be read gets an
-    assignment of nothing, and no part in the round: what it runs counts as lost.
+    Returns ``None`` if a member has read more of the configuration than the leader: read it to the
+    end and call again, with ``is_fresh``. If the leader is still behind then, all members get
+    ``CONFIG_MISMATCH``, read on and rejoin. A member whose metadata cannot be read gets an empty
+    assignment and takes no part in the round: the items it runs count as lost.
     """
     said, unreadable = _read(members)
     wanted = max((each.config_offset for each in said.values()), default=configuration.offset)

@@ -1,6 +1,6 @@
-"""What an assignor of Connect workers is, what it is given, and what it returns (the Connect
-proposal's ``ConnectAssignor``, declarative: it says what shall be in the end, and the coordinator
-sees to it that an item stops at one worker before it begins at another)."""
+"""The interface of an assignor of Connect workers, with its arguments and results. This is
+``ConnectAssignor`` of the Connect proposal. It is declarative: it returns the final target, and the
+coordinator makes sure that an item stops at one worker before it starts at another."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ class GroupWorker:
 
     member_epoch: int = 0
     target: Items = NO_ITEMS
-    """What it was assigned by the last assignment, whether it runs that yet or not."""
+    """What the last assignment assigned to it, whether it runs that yet or not."""
     metadata: AssignorMetadata = field(default_factory=AssignorMetadata)
-    """What its assignor says beyond the next two."""
+    """The metadata of its assignor, besides the next two fields."""
     url: str | None = None
-    """Where it can be reached; ``None`` if what it says cannot be read."""
+    """The URL where it can be reached; ``None`` if its metadata cannot be read."""
     config_offset: int | None = None
-    """How far it has read the configuration; ``None`` if what it says cannot be read."""
+    """The config offset up to which it has read; ``None`` if its metadata cannot be read."""
     instance_id: str | None = None
 
     @property
     def identity(self) -> tuple[str, str] | None:
-        """By what it is known again when it comes back as another member."""
+        """Identifies the worker when it returns as another member."""
         if self.instance_id is not None:
             return "instance", self.instance_id
         return None if self.url is None else ("url", self.url)
@@ -61,8 +61,8 @@ def group_worker(
     *,
     instance_id: str | None = None,
 ) -> GroupWorker:
-    """A worker as the coordinator tells of it. One whose metadata cannot be read takes part without
-    a url and an offset: it must not keep the others from their work."""
+    """A worker as the coordinator describes it. One whose metadata cannot be read takes part
+    without a url and an offset, so that it does not block the others."""
     try:
         read = WorkerMetadata.decode(said.data, version=said.version)
     except WireError:
@@ -73,7 +73,7 @@ def group_worker(
 
 @dataclass(frozen=True, slots=True)
 class WorkerGroup:
-    """The group at one group epoch, and what there is to be shared.
+    """The group at one group epoch, and the items to distribute.
 
     Attributes:
         group_epoch: The epoch.
@@ -83,15 +83,15 @@ class WorkerGroup:
     group_epoch: int
     workers: Mapping[str, GroupWorker]
     connectors: Mapping[str, int]
-    """Every connector that is configured, and how many tasks it has: by the configuration that the
-    computing worker has read. The coordinator does not know it."""
+    """Every configured connector with its number of tasks, as the computing worker has read the
+    configuration. The coordinator does not know it."""
     now_ms: int = 0
-    """Of the computing worker's own clock; only differences count."""
+    """The clock of the computing worker; only differences are meaningful."""
     deferred: Items = NO_ITEMS
-    """What the last assignment kept for workers that may return."""
+    """The items that the last assignment kept for workers that may return."""
     remaining_delay_ms: int = 0
-    """What is left of the delay that came with the last assignment, for a worker that computes for
-    the first time."""
+    """The rest of the delay announced with the last assignment, for a worker that computes for the
+    first time."""
     scheduled_rebalance_max_delay_ms: int = 300_000
     """The computing worker's setting: how long items wait for a departed worker (ms)."""
 
@@ -104,7 +104,7 @@ class AssignmentMetadata:
         data: At most a million bytes; needs version 1 or later.
         version: The format of ``data``. ``None``: the version of the worker's own metadata, which
             the worker can read.
-        error: The assignor's own number, 1 to 127, for this worker only, which still runs its
+        error: The assignor's own number, 1 to 127, for this worker only, which keeps running its
             items; 0 for none.
     """
 
@@ -118,21 +118,20 @@ class TargetAssignment:
     """What the group is to run in the end.
 
     Attributes:
-        workers: Items by member id. Every item of every connector is in it once, or in
-            ``deferred``. A worker that is left out gets nothing.
+        workers: Items by member id. Every item of every connector must be in it once, or in
+            ``deferred``. A worker that is left out gets no items.
         error: The assignor's own number, 1 to 127: every worker keeps its items, and its
-            ``on_assignment`` gets the number. 0 for none.
+            ``on_assignment`` receives the number. 0 for none.
     """
 
     workers: Mapping[str, Items] = EMPTY
     deferred: Items = NO_ITEMS
-    """What runs nowhere for now."""
+    """Items that run nowhere for now."""
     delay_ms: int = 0
-    """In how many milliseconds the group is to be computed again; 0 for not before something
-    changes."""
+    """In how many milliseconds to compute the group again; 0: not before a change."""
     error: int = 0
     metadata: Mapping[str, AssignmentMetadata] = EMPTY
-    """Metadata for single workers, which they receive in ``on_assignment``."""
+    """Metadata for individual workers, which they receive in ``on_assignment``."""
 
 
 class Computed(NamedTuple):
@@ -144,17 +143,17 @@ class Computed(NamedTuple):
 
     target: TargetAssignment
     memory: object = None
-    """Given back with the next call, once this target is installed. A value: what it was made of
-    stays as it is."""
+    """Passed to the next call, once this target is installed. Must be immutable."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewWorkerAssignment:
-    """What ``on_assignment`` gets, whenever it is something new.
+    """The argument of ``on_assignment``, which is called for each new assignment.
 
     Attributes:
         member_epoch: The member epoch of the assignment.
-        items: What this worker is to run now. What still runs elsewhere comes with a later call.
+        items: The items that this worker is to run now. Items that still run elsewhere follow in a
+            later call.
         delay_ms: In how many milliseconds the group is computed again; 0: not before a change.
     """
 
@@ -169,46 +168,46 @@ class NewWorkerAssignment:
     version: int = 0
     """The version of the format of ``data``."""
     member_id: str = ""
-    """The id of this worker, for an assignor object that several workers share."""
+    """The id of this worker, for an assignor object shared by several workers."""
 
 
 class ConnectAssignor(Protocol):
     """Computes which worker runs what, in one worker for the whole group.
 
-    The workers vote with the order in which they offer assignors; the coordinator picks the worker
-    that computes, one that reads the versions of all. It keeps that worker while it can, because
-    the memory is there.
+    The workers vote by the order in which they offer assignors. The coordinator picks a computing
+    worker that can read the versions of all, and keeps it as long as possible, because that worker
+    has the memory.
     """
 
     @property
     def name(self) -> str:
-        """By which workers offer it; not empty, the same in all of them."""
+        """The name under which workers offer it; not empty, and the same in all of them."""
         ...
 
     @property
     def minimum_version(self) -> int:
         """The lowest version of metadata that it reads.
 
-        0 for the eager encoding, 1 and 2 for the incremental ones, more for your own.
+        0 for the eager encoding, 1 and 2 for the incremental ones, more for custom ones.
         """
         ...
 
     @property
     def maximum_version(self) -> int:
-        """The highest one."""
+        """The highest version of metadata that it reads."""
         ...
 
     def metadata(self) -> AssignorMetadata:
-        """Report to the assignor, beyond the worker's url and config offset.
+        """Return this worker's metadata for the assignor, besides url and config offset.
 
-        ``data`` follows those, from version 1 on. Called when the worker is created, and by
-        ``Worker.rebalance``, which asks for a new assignment with the result and its ``reason``.
+        ``data`` is encoded after those, from version 1 on. Called when the worker is created, and
+        by ``Worker.rebalance``, which asks for a new assignment with the result and its ``reason``.
 
         Returns:
-            What the computing worker gets as ``GroupWorker.metadata``.
+            The metadata that the computing worker gets as ``GroupWorker.metadata``.
 
         Raises:
-            Exception: Whatever your method raises; ``Worker`` and ``Worker.rebalance`` raise
+            Exception: Any error that your method raises; ``Worker`` and ``Worker.rebalance`` raise
                 ``ConfigError``.
         """
         ...
@@ -220,8 +219,8 @@ class ConnectAssignor(Protocol):
         not allowed.
 
         Args:
-            group: The workers and what there is to be shared.
-            memory: What the last call returned as memory whose target was installed. ``None`` in a
+            group: The workers and the items to distribute.
+            memory: The memory returned by the last call whose target was installed. ``None`` in a
                 worker that computes for the first time since it joined, or since another worker
                 computed.
 
@@ -229,23 +228,23 @@ class ConnectAssignor(Protocol):
             The target and the memory, or an awaitable of them.
 
         Raises:
-            Exception: Whatever your method raises is logged, and another worker computes.
+            Exception: Any error that your method raises is logged, and another worker computes.
         """
         ...
 
     def on_assignment(self, assignment: NewWorkerAssignment) -> Awaitable[None] | None:
-        """Take note of this worker's new assignment.
+        """Handle this worker's new assignment.
 
-        Called before its items are stopped and started, which wait for it. It has the time that
-        items have to stop.
+        Called before its items are stopped and started, which wait for it. It has the same time
+        limit as stopping items.
 
         Args:
-            assignment: The items, and what the assignor reports with them.
+            assignment: The items, and the assignor's data for this worker.
 
         Returns:
             ``None``, or an awaitable that is awaited.
 
         Raises:
-            Exception: Whatever your method raises is logged.
+            Exception: Any error that your method raises is logged.
         """
         ...

@@ -1,5 +1,5 @@
-"""The embedded protocols of Kafka Connect: by which names workers offer what they say, and in which
-version it is written (``connect.protocol``, KIP-415, KIP-507)."""
+"""The embedded protocols of Kafka Connect: their names in JoinGroup and their versions
+(``connect.protocol``, KIP-415, KIP-507)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ PROTOCOL_TYPE: Final = "connect"
 
 
 class ConnectProtocol(enum.IntEnum):
-    """A version of the embedded protocol; the number is the one in front of all its bytes."""
+    """A version of the embedded protocol. Its number is the first field of all its bytes."""
 
     EAGER = 0
     COMPATIBLE = 1
     SESSIONED = 2
-    """As ``COMPATIBLE``; requests between workers are signed, too."""
+    """Like ``COMPATIBLE``; requests between workers are signed as well."""
 
     @property
     def group_protocol(self) -> str:
@@ -32,12 +32,12 @@ class ConnectProtocol(enum.IntEnum):
 
     @property
     def offered(self) -> tuple[ConnectProtocol, ...]:
-        """What a worker in this mode offers, the preferred one first."""
+        """The protocols that a worker in this mode offers, the preferred one first."""
         return tuple(ConnectProtocol(version) for version in range(self, -1, -1))
 
     @classmethod
     def of_group_protocol(cls, name: str) -> ConnectProtocol:
-        """The one that a group has agreed on. Raises ``ValueError`` for a name of none."""
+        """The protocol that a group has agreed on. Raises ``ValueError`` for an unknown name."""
         for each in cls:
             if each.group_protocol == name:
                 return each
@@ -46,15 +46,15 @@ class ConnectProtocol(enum.IntEnum):
 
 
 class RebalanceReason(enum.IntEnum):
-    """Why a worker asks its group for a new assignment: ``AssignorMetadata.reason``. Those of your
-    own begin at 64."""
+    """Why a worker asks its group for a new assignment: ``AssignorMetadata.reason``. Custom reasons
+    begin at 64."""
 
     NONE = 0
     SCHEDULED_REBALANCE = 1
     """The delay of the last assignment is over."""
     CONFIGURATION_CHANGED = 2
-    """Connectors or tasks have come or gone."""
+    """Connectors or tasks were added or removed."""
     RETRY = 3
     """The last assignment was an error."""
     WORKER_CHANGED = 4
-    """Another policy or capacity of this worker."""
+    """The policy or capacity of this worker has changed."""

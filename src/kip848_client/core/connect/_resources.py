@@ -1,9 +1,9 @@
-"""Connectors and tasks as the resources of a group that reconciles, and as messages have them.
+"""Connectors and tasks as resources of a reconciling group, and in messages.
 
 The tasks of one generation of a connector are the parts of one resource, by their numbers. The
-connector itself is a resource of its own with the single part ``ITSELF``, which stands for its
-generation, too: it has none, because it goes on when its tasks are configured anew. Nothing outside
-of this module looks into the ids of the resources.
+connector itself is a resource of its own with the single part ``ITSELF``, which also stands for its
+generation. It has no generation, because it keeps running when its tasks are reconfigured. Resource
+ids are opaque to all other modules.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _GENERATION: Final = struct.Struct(">i")
 
 
 class ItemsError(ValueError):
-    """Rows that cannot be items."""
+    """Rows that are not valid items."""
 
 
 class OwnedItems(NamedTuple):
-    """Parts of one resource, under the names that reconciliation has for them."""
+    """Parts of one resource, under their names in reconciliation."""
 
     topic_id: TopicId
     partitions: tuple[int, ...]
 
 
 def resource_of(connector: str, generation: int) -> TopicId:
-    """The id of the tasks of a generation; with ``ITSELF``, of the connector."""
+    """The id of the tasks of a generation or, with ``ITSELF``, of the connector."""
     return TopicId(_GENERATION.pack(generation) + connector.encode())
 
 
@@ -53,8 +53,8 @@ def connector_of(resource: TopicId) -> tuple[str, int]:
 
 
 def read_items(rows: Iterable[ConnectGroupItems]) -> dict[TopicId, tuple[int, ...]]:
-    """Resource -> its parts, sorted. Raises ``ItemsError`` for an item that cannot be, or that is
-    there twice, be it in two generations."""
+    """Resource -> its parts, sorted. Raises ``ItemsError`` for an invalid item, or one that occurs
+    twice, even in two generations."""
     found: dict[TopicId, list[int]] = {}
     taken: set[tuple[str, int]] = set()
     for row in rows:
@@ -75,7 +75,7 @@ def read_items(rows: Iterable[ConnectGroupItems]) -> dict[TopicId, tuple[int, ..
 
 
 def parts_of(rows: Iterable[ConnectGroupItems]) -> set[tuple[TopicId, int]]:
-    """Resources and parts as these rows have them, however wrong they are."""
+    """Resources and parts as in these rows, without checks."""
     found: set[tuple[TopicId, int]] = set()
     for row in rows:
         found |= {(resource_of(row.connector, row.generation), task) for task in row.tasks}
@@ -85,8 +85,8 @@ def parts_of(rows: Iterable[ConnectGroupItems]) -> set[tuple[TopicId, int]]:
 
 
 def write_items(held: Mapping[TopicId, Iterable[int]]) -> tuple[ConnectGroupItems, ...]:
-    """One row for each connector and generation, sorted. A connector itself is in the row of its
-    newest tasks, and in one of generation 0 when it is alone."""
+    """One row per connector and generation, sorted. A connector itself is in the row of its newest
+    tasks or, if there are none, in a row of generation 0."""
     rows: dict[tuple[str, int], ConnectGroupItems] = {}
     themselves: list[str] = []
     for resource, parts in held.items():
@@ -111,7 +111,7 @@ def write_items(held: Mapping[TopicId, Iterable[int]]) -> tuple[ConnectGroupItem
 def taken_once(
     holder: str, held: Mapping[TopicId, Iterable[int]], taken: dict[tuple[str, int], str]
 ) -> None:
-    """Note which worker has these items. Raises ``ItemsError`` when another has one of them
+    """Record that a worker has these items. Raises ``ItemsError`` if another worker has one of them
     already, in any generation."""
     for resource, parts in held.items():
         connector, _ = connector_of(resource)

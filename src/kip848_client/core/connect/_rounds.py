@@ -1,10 +1,10 @@
-"""One round of Kafka's ``IncrementalCooperativeAssignor``: what each worker is to stop and to begin
-with, in how long all are to come again, and what the leader remembers until then.
+"""One round of Kafka's ``IncrementalCooperativeAssignor``: the items that each worker is to stop
+and to start, when all rejoin, and the leader's memory until then.
 
-For groups of the classic protocol, Java workers among them. Equal to the Java class in everything:
-owners, the order of lists, delays, candidates. It never stops an item and begins it elsewhere in
-the same round: what was stopped is handed out one round later. On the new protocol the coordinator
-sees to that, and one computation is enough (``_incremental``).
+For groups of the classic protocol, which may include Java workers. It equals the Java class in
+every respect: owners, the order of lists, delays, candidates. It never stops an item and starts it
+elsewhere in the same round; a stopped item is assigned one round later. On the new protocol the
+coordinator takes care of that, and one computation is enough (``_incremental``).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _FACTOR: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class RoundMemory:
-    """What a leader remembers from round to round; a new leader begins with an empty one."""
+    """A leader's memory from round to round; a new leader begins with an empty one."""
 
     assigned: ItemSet = NOTHING
-    """What the last round left assigned, and what was lost then."""
+    """The items that were assigned after the last round, and those lost in it."""
     revoked: ItemSet = NOTHING
-    """What the last round told workers to stop."""
+    """The items that the last round revoked."""
     has_moved: bool = False
-    """Whether that was for an even load."""
+    """Whether they were revoked to balance the load."""
     moving_rounds: int = 0
-    """How many rounds in a row wanted to move something for an even load."""
+    """How many rounds in a row wanted to move items to balance the load."""
     waiting: Waiting = NOT_WAITING
     generation: int = -1
     workers: frozenset[str] = frozenset()
@@ -44,7 +44,7 @@ class RoundMemory:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRound:
-    """What one worker is told, and what it runs then."""
+    """The items that one worker starts and stops, and those it runs afterwards."""
 
     start: Items = NO_ITEMS
     stop: Items = NO_ITEMS
@@ -63,7 +63,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What has become of all items since the last round."""
+    """How all items have changed since the last round."""
 
     configured: ItemSet
     deleted: ItemSet
@@ -85,10 +85,11 @@ def incremental_round(
 ) -> Round:
     """Compute the round ``generation``.
 
-    ``connectors``: how many tasks each connector has. ``reported``: what each worker says that it
-    runs. ``completed``: the generation that workers completed last; when that is not what the
-    memory is of, the last result has not reached them. ``java_order``: walk over workers in the
-    order of Java's hash maps, or else by id; it decides who of several gives an item up.
+    ``connectors``: the number of tasks of each connector. ``reported``: the items that each worker
+    reports as running. ``completed``: the generation that workers last completed; if it is not the
+    generation of the memory, the last result has not reached them. ``java_order``: iterate over
+    workers in the order of Java's hash maps instead of by id; the order decides which worker gives
+    up an item.
     """
     order = string_map_order(reported) if java_order else sorted(reported)
     found = _look(connectors, reported, memory, completed)
@@ -133,7 +134,7 @@ def _look(
 ) -> _Found:
     previous = memory.assigned if memory.generation == completed else NOTHING
     active = all_of(reported.values())
-    if memory.revoked & active:  # workers do not know yet that they were to stop
+    if memory.revoked & active:  # the revocation has not reached the workers yet
         previous = active
     configured = as_set(items_of(connectors))
     deleted = previous - configured
@@ -175,8 +176,8 @@ def _told(reported: Items, found: _Found, moved: Items, has: Items) -> WorkerRou
 
 
 def _stopped(reported: Items, found: _Found, moved: Items) -> Items:
-    """What was deleted, what is there twice, and what is moved: the former two in the order of a
-    ``HashSet`` of what the worker reports."""
+    """The items to stop: deleted ones and duplicates, both in the order of a ``HashSet`` of the
+    reported items, and moved ones."""
     if not found.deleted and not found.repeated:
         return moved
     connectors = string_set_order(reported.connectors)
@@ -193,13 +194,14 @@ def _stopped(reported: Items, found: _Found, moved: Items) -> Items:
 
 
 def _task_spread(task: ConnectorTaskId) -> int:
-    """What a hash map makes of Java's ``ConnectorTaskId.hashCode()``."""
+    """The spread hash of Java's ``ConnectorTaskId.hashCode()`` in a hash map."""
     code = (31 * string_hash(task.connector) + task.task) & 0xFFFF_FFFF
     return code ^ code >> 16
 
 
 def _java_backoff_ms(rounds: int, max_delay_ms: int) -> int:
-    """With what Java's ``ExponentialBackoff`` loses by its logarithms: 999 where 1000 is meant."""
+    """Includes the rounding error of the logarithms in Java's ``ExponentialBackoff``: 999 where
+    1000 is meant."""
     if max_delay_ms <= 1:
         return max_delay_ms
     exponent = min(float(rounds), math.log(max_delay_ms) / math.log(_FACTOR))

@@ -1,8 +1,8 @@
-"""``spread``: as ``incremental-cooperative``, with the tasks of one connector at different workers.
+"""``spread``: like ``incremental-cooperative``, with the tasks of a connector on different workers.
 
-Counts stay as even, and no more items move for it: among workers with the least load the one with
-the fewest tasks of the connector gets the next one (KAFKA-17049), and a worker with too many gives
-up those of the connectors of which it has the most.
+Loads stay as even, with no additional moves. Among the workers with the least load, the one with
+the fewest tasks of the connector gets the next one (KAFKA-17049); a worker with too many tasks
+gives up those of the connectors with most tasks on it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _SpreadDraft(Draft):
                 least = min(len(self.tasks[each]) for each in order)
                 pool = [each for each in order if len(self.tasks[each]) == least]
             of_it = counts[task.connector]
-            worker = min(pool, key=of_it.__getitem__)  # the first one of those with the fewest
+            worker = min(pool, key=of_it.__getitem__)  # the first of those with the fewest
             pool.remove(worker)
             self.tasks[worker].append(task)
             of_it[worker] += 1
