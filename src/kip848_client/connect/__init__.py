@@ -1,6 +1,6 @@
-"""Connect-style workers: they share the names of connectors and tasks as members of one group.
+"""Connect-style workers: members of one group that share the names of connectors and tasks.
 
-``Worker`` is what a program starts. An assignor of one's own has the methods of
+``Worker`` is the class that a program starts. A custom assignor has the methods of
 ``ConnectAssignor``.
 """
 

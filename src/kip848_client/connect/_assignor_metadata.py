@@ -14,7 +14,7 @@ __all__ = ["offered_versions"]
 
 
 def offered_versions(assignor: ConnectAssignor) -> AssignorVersions:
-    """``assignor`` as the group hears of it; its name and versions were checked. Raises
+    """The offer of ``assignor`` for the group. Its name and versions must have been checked. Raises
     ``ConfigError``."""
     name, low, high = assignor.name, assignor.minimum_version, assignor.maximum_version
     try:

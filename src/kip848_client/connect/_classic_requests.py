@@ -1,4 +1,4 @@
-"""The requests of a worker in a classic group: each is sent once, and each ending is one event."""
+"""The requests of a worker in a classic group. Each is sent once, and each result is one event."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["ClassicRequests"]
 
 
 class ClassicRequests:
-    """Sends what the core asks for."""
+    """Sends the core's requests."""
 
     def __init__(
         self, group_id: GroupId, transport: WaitingTransport, fields: Mapping[str, object]
@@ -39,17 +39,17 @@ class ClassicRequests:
         self._fields = fields
 
     def forget_coordinator(self) -> None:
-        """The next request to the coordinator looks it up again."""
+        """Look the coordinator up again before the next request to it."""
         self._transport.forget_coordinator()
 
     async def find_coordinator(self, command: FindCoordinator) -> Event:
-        """FindCoordinator, to any broker."""
+        """Send FindCoordinator to any broker."""
         return await ask_for_coordinator(
             self._transport, command, _itself, self._group_id, self._fields
         )
 
     async def ask(self, command: ClassicRequest) -> ClassicAnswer:
-        """What the command says, to the coordinator that is known."""
+        """Send the command's request to the known coordinator."""
         request = classic_request(self._group_id, command)
         transport, attempt = self._transport, command.attempt
         waits = isinstance(command, WaitingRequest)

@@ -1,4 +1,4 @@
-"""Who starts and stops what a worker is assigned."""
+"""The listener that starts and stops a worker's items."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["WorkerRebalanceListener", "checked_listener"]
 class WorkerRebalanceListener(Protocol):
     """Starts and stops items; methods may be coroutines.
 
-    Calls come one after the other.
+    Calls are made one at a time.
 
     If a method raises, the error is logged. An item that could not be started still belongs to this
     worker, and an item that could not be stopped does not.
     """
 
     def on_assigned(self, items: tuple[AssignedItem, ...], /) -> Awaitable[None] | None:
-        """Start items that are new.
+        """Start newly assigned items.
 
         Args:
-            items: Only the new ones.
+            items: The new items only.
 
         Returns:
             ``None``, or an awaitable that is awaited.
@@ -38,11 +38,11 @@ class WorkerRebalanceListener(Protocol):
     def on_revoked(self, items: tuple[AssignedItem, ...], /) -> Awaitable[None] | None:
         """Stop items that move to other workers, which start them when this returns.
 
-        It has ``task_shutdown_graceful_timeout_ms``. Then it is cancelled, and they start them
-        anyway.
+        The time limit is ``task_shutdown_graceful_timeout_ms``. After that the call is cancelled,
+        and the other workers start the items anyway.
 
         Args:
-            items: Only those that go.
+            items: The revoked items only.
 
         Returns:
             ``None``, or an awaitable that is awaited.
@@ -56,7 +56,7 @@ class WorkerRebalanceListener(Protocol):
         """Stop items at once: the group has removed this worker, or may have.
 
         Args:
-            items: Which ones.
+            items: The lost items.
 
         Returns:
             ``None``, or an awaitable that is awaited.
@@ -68,7 +68,7 @@ class WorkerRebalanceListener(Protocol):
 
 
 def checked_listener(listener: object) -> WorkerRebalanceListener:
-    """``listener``, if it has the methods. Raises ``ConfigError``."""
+    """Return ``listener`` if it has the methods. Raises ``ConfigError``."""
     for name in ("on_assigned", "on_revoked", "on_lost"):
         if not callable(getattr(listener, name, None)):
             raise ConfigError(f"the listener {shown(listener)} has no method {name}")

@@ -1,4 +1,4 @@
-"""What observes a worker: its metrics and the streams of its events."""
+"""The observers of a worker: its metrics and its event streams."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["WorkerObservers"]
 
 
 class WorkerObservers(MemberObservers):
-    """Those of one worker."""
+    """The observers of one worker."""
 
     def __init__(self, config: WorkerConfig, clock: Clock, hub: EventHub) -> None:
         super().__init__(
@@ -33,7 +33,7 @@ class WorkerObservers(MemberObservers):
         )
 
     def connected(self, transport: KafkaTransport) -> None:
-        """Measure the connections of ``transport``, if wanted."""
+        """Measure the connections of ``transport``, if enabled."""
         self.measure(transport, connection_rows.CONNECT)
 
     def chosen(
@@ -41,7 +41,7 @@ class WorkerObservers(MemberObservers):
         core: WorkerCore | ClassicWorkerCore,
         runs: Callable[[], Collection[AssignedItem]],
     ) -> None:
-        """The protocol is known: follow ``core`` from now on."""
+        """The protocol is chosen: observe ``core`` from now on."""
         origin_ms = int(time.time() * 1000) - self._clock.now_ms()
         meter = None if self.metrics is None else WorkerMeter(self.metrics, core, runs)
         self.follow(WorkerChronicle(origin_ms, core), meter)

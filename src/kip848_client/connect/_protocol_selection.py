@@ -1,5 +1,5 @@
-"""Which protocol a worker speaks: the one that its user names, or what the broker offers; and what
-the settings mean for it."""
+"""Selects a worker's group protocol, as set by the user or offered by the broker, and its
+settings."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class GroupProtocol(enum.Enum):
     """``group.protocol``."""
 
     CONNECT = "connect"
-    """The draft on the protocol of KIP-848."""
+    """The draft of Connect on the KIP-848 protocol."""
     CLASSIC = "classic"
     """JoinGroup and SyncGroup, with the protocol type ``connect``."""
 
 
 def chosen_protocol(config: WorkerConfig, link: Link) -> GroupProtocol:
-    """What the user has named, or else the newest that the broker offers. Raises
-    ``ProtocolUnsupported`` for one that it does not offer, and ``ConfigError`` for settings that
-    the classic protocol cannot fulfil."""
+    """The protocol set by the user, or else the newest one that the broker offers. Raises
+    ``ProtocolUnsupported`` if the broker does not offer it, and ``ConfigError`` for settings that
+    the classic protocol does not support."""
     where = f"broker {link.host}:{link.port}"
     offers_connect = _CONNECT.key in link.offered
     named = None if config.group_protocol is None else GroupProtocol(config.group_protocol)
@@ -81,7 +81,7 @@ def _require_what_classic_can(config: WorkerConfig, where: str, *, by_the_offer:
 
 
 def connect_settings(config: WorkerConfig, offers: tuple[AssignorVersions, ...]) -> WorkerSettings:
-    """Those of a group of type connect."""
+    """The settings of a group of type connect."""
     return WorkerSettings(
         url=config.rest_advertised_url,
         assignors=offers,
@@ -97,8 +97,8 @@ def connect_settings(config: WorkerConfig, offers: tuple[AssignorVersions, ...])
 
 
 def classic_settings(config: WorkerConfig) -> ClassicWorkerSettings:
-    """The settings of a classic group. An incremental assignor that was created with a delay keeps
-    it. A worker with only the eager assignor offers no other protocol."""
+    """The settings of a classic group. The delay of an incremental assignor, if set, takes
+    precedence. A worker with only the eager assignor offers no other protocol."""
     delays = [
         each.scheduled_rebalance_max_delay_ms
         for each in config.assignors

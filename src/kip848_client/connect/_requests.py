@@ -1,4 +1,4 @@
-"""The requests of a worker: each is sent once, and each ending is one event."""
+"""The requests of a worker. Each is sent once, and each result is one event."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _HEARTBEAT_VERSIONS: Final = (0, 0)
 
 
 def unsupported(where: str) -> ProtocolUnsupported:
-    """The one error for a broker without groups of type connect."""
+    """The error for a broker without groups of type connect."""
     return ProtocolUnsupported(
         35,
         "UNSUPPORTED_VERSION",
@@ -49,7 +49,7 @@ def unsupported(where: str) -> ProtocolUnsupported:
 
 
 class WorkerRequests:
-    """Sends what the core asks for."""
+    """Sends the core's requests."""
 
     def __init__(
         self,
@@ -64,13 +64,13 @@ class WorkerRequests:
         self._fields = fields
 
     def forget_coordinator(self) -> None:
-        """The next request to the coordinator looks it up again."""
+        """Look the coordinator up again before the next request to it."""
         self._transport.forget_coordinator()
 
     async def ask(
         self, command: SendHeartbeat | PrepareTarget | InstallTarget
     ) -> Event | WorkerEvent:
-        """What the command says, to the coordinator."""
+        """Send the command's request to the coordinator."""
         match command:
             case SendHeartbeat():
                 return await self.heartbeat(command)
@@ -80,7 +80,7 @@ class WorkerRequests:
                 return await self.install(command)
 
     async def heartbeat(self, command: SendHeartbeat) -> Event:
-        """ConnectGroupHeartbeat, to the coordinator that is known."""
+        """Send ConnectGroupHeartbeat to the known coordinator."""
         request = heartbeat_request(self._group_id, command.intent)
         return await ask_heartbeat(
             self._transport,
@@ -92,7 +92,7 @@ class WorkerRequests:
         )
 
     async def find_coordinator(self, command: FindCoordinator) -> Event:
-        """FindCoordinator, to any broker."""
+        """Send FindCoordinator to any broker."""
         return await ask_for_coordinator(
             self._transport,
             command,
@@ -102,7 +102,7 @@ class WorkerRequests:
         )
 
     async def prepare(self, command: PrepareTarget) -> WorkerEvent:
-        """ConnectGroupPrepareAssignment, to the coordinator, which is looked up if need be."""
+        """Send ConnectGroupPrepareAssignment to the coordinator, looking it up if necessary."""
         request = prepare_request(self._group_id, self._member_id, command)
         answer = await self._of_coordinator(command, request)
         if isinstance(answer, ComputingLost | ComputingImpossible):
@@ -110,7 +110,7 @@ class WorkerRequests:
         return prepare_outcome(command.number, answer)
 
     async def install(self, command: InstallTarget) -> WorkerEvent:
-        """ConnectGroupInstallAssignment, to the coordinator, which is looked up if need be."""
+        """Send ConnectGroupInstallAssignment to the coordinator, looking it up if necessary."""
         request = install_request(self._group_id, self._member_id, command)
         answer = await self._of_coordinator(command, request)
         if isinstance(answer, ComputingLost | ComputingImpossible):

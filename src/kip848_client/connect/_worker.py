@@ -1,4 +1,4 @@
-"""``Worker``: shares what is configured with the other workers of its group."""
+"""``Worker``: shares the configured connectors and tasks with the other workers of its group."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ __all__ = ["Worker"]
 
 _HEARTBEAT: Final = api_named("ConnectGroupHeartbeat")
 _LEAVE_MS: Final = 1_000
-"""What leaving the group gets once the listener has stopped everything."""
+"""The time for leaving the group after the listener has stopped everything."""
 _REASONS: Final = range(1, 128)
 _INT32_MAX: Final = 2**31 - 1
 _INT64_MAX: Final = 2**63 - 1
@@ -60,9 +60,9 @@ _INT64_MAX: Final = 2**63 - 1
 class Worker:
     """One worker of a group that shares the names of connectors and tasks.
 
-    What runs under a name is up to your program (docs/reference/draft-protocols.md). On Kafka 4.0
-    and later it is a member of a classic group, as Kafka Connect's own workers are. On the bundled
-    broker it uses this project's draft of Connect on KIP-848.
+    Your program decides what it runs under a name (docs/reference/draft-protocols.md). On Kafka
+    4.0 and later the worker is a member of a classic group, like Kafka Connect's own workers. On
+    the bundled broker it uses this project's draft of Connect on KIP-848.
 
     ::
 
@@ -75,15 +75,15 @@ class Worker:
             await worker.run()  # until it is stopped, or an error that ends it
 
     Args:
-        connectors: What there is to run: by name the number of tasks, or ``ConnectorTasks``. Give
-            all workers the same.
-        listener: Starts and stops what is assigned.
-        version: The edition of ``connectors``, from 0. A higher one is newer.
+        connectors: The connectors to run: by name, the number of tasks or ``ConnectorTasks``. Must
+            be the same in all workers.
+        listener: Starts and stops the assigned items.
+        version: The version of ``connectors``, from 0. A higher one is newer.
         **options: The fields of ``kip848_client.config.WorkerConfig``, which explains each.
 
     Raises:
-        ConfigError: An option is unknown or wrong, ``connectors`` or ``version`` is not of that
-            form, or the listener lacks a method.
+        ConfigError: An option is unknown or wrong, ``connectors`` or ``version`` is invalid, or
+            the listener lacks a method.
     """
 
     def __init__(
@@ -108,29 +108,29 @@ class Worker:
     def __repr__(self) -> str:
         return f"<Worker of group {self._config.group_id} at {self._config.bootstrap_servers}>"
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- properties --------------------------------------------------------------------------
 
     @property
     def assigned(self) -> frozenset[AssignedItem]:
-        """What the listener was told to start and not to stop."""
+        """The items that the listener was called to start, and not yet to stop."""
         return frozenset() if self._driver is None else frozenset(self._driver.runs)
 
     @property
     def state(self) -> MemberState:
-        """Where the membership is."""
+        """The state of the membership."""
         return MemberState.UNSUBSCRIBED if self._driver is None else self._driver.core.state
 
     @property
     def generation(self) -> int | None:
         """The member epoch, or a classic group's generation.
 
-        ``None`` when not in the group.
+        ``None`` if not in the group.
         """
         return None if self._driver is None else self._driver.core.member_epoch
 
     @property
     def group_protocol(self) -> str | None:
-        """The one that was chosen: ``connect`` or ``classic``; ``None`` before the start."""
+        """The group protocol in use: ``connect`` or ``classic``; ``None`` before the start."""
         if self._driver is None:
             return None
         return "classic" if isinstance(self._driver.core, ClassicWorkerCore) else "connect"
@@ -139,28 +139,29 @@ class Worker:
     def member_id(self) -> str | None:
         """The member id; ``None`` before the start.
 
-        The worker makes it, or in a classic group the coordinator (it is empty until then).
+        The worker generates it; in a classic group the coordinator assigns it, and it is empty
+        until then.
         """
         return None if self._driver is None else self._driver.core.member_id
 
     @property
     def leader_url(self) -> str:
-        """Where the worker is reached that computed the newest assignment."""
+        """The URL of the worker that computed the newest assignment."""
         return "" if self._driver is None else self._driver.core.leader_url
 
     @property
     def remaining_delay_ms(self) -> int:
         """In how many milliseconds the group computes a new assignment.
 
-        The newest assignment keeps items for workers that may return; 0 if it keeps none.
+        Positive if the newest assignment keeps items for workers that may return, else 0.
         """
         return 0 if self._driver is None else self._driver.remaining_delay_ms
 
     def health(self) -> WorkerHealth:
         """Get the health: facts, and ``live``, ``ready``, ``problems`` for probes.
 
-        Works in every state: not started (live, not ready), failed and stopped, too. May be called
-        in any thread. Raises nothing.
+        May be called in any state, including before the start (live, not ready) and after a failure
+        or stop, and in any thread. Raises nothing.
 
         Returns:
             A frozen snapshot.
@@ -200,13 +201,13 @@ class Worker:
         )
 
     def events(self, *, size: int = 1_000, heartbeats: bool = False) -> EventStream:
-        """Follow what happens to the membership from now on; iterate with ``async for``.
+        """Stream the events of the membership from now on; iterate with ``async for``.
 
         Call it before ``start`` to miss nothing. The stream ends when the worker is stopped. Each
         stream has its own queue; a slow reader never delays the worker.
 
         Args:
-            size: How many events the queue holds. When it is full the oldest are dropped, and the
+            size: How many events the queue holds. If it is full, the oldest are dropped, and the
                 reader gets an ``EventsMissed`` with their number.
             heartbeats: Add an event for each heartbeat, with its latency.
 
@@ -223,8 +224,8 @@ class Worker:
     async def client_instance_id(self, timeout_ms: int | None = None) -> str:
         """Get the id under which brokers report this client's metrics (KIP-714).
 
-        Waits until a broker has assigned it (Kafka's GetTelemetrySubscriptions). It is the text
-        that brokers' logs show.
+        Waits until a broker has assigned it (Kafka's GetTelemetrySubscriptions). The text is as in
+        brokers' logs.
 
         Args:
             timeout_ms: How long to wait, in milliseconds. Default: ``request_timeout_ms``.
@@ -233,9 +234,9 @@ class Worker:
             The id as URL-safe Base64 without padding.
 
         Raises:
-            LocalProtocolError: This worker pushes no metrics, or does not run. Pushing takes the
+            LocalProtocolError: This worker pushes no metrics, or does not run. Pushing requires the
                 setting ``metrics`` and the extra ``telemetry``.
-            UnsupportedVersion: The brokers take no metrics.
+            UnsupportedVersion: The brokers do not accept metrics.
             RequestTimedOut: No broker has answered in time.
         """
         limit_ms: float = self._config.request_timeout_ms
@@ -244,7 +245,7 @@ class Worker:
         self._running()
         return await self._observers.telemetry.instance_id(int(limit_ms))
 
-    # -- life --------------------------------------------------------------------------------
+    # -- life cycle --------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Connect, and begin to join the group.
@@ -252,10 +253,10 @@ class Worker:
         If it raises, everything it had opened is closed: create a new worker. Call ``run`` next.
 
         Raises:
-            BootstrapFailed: No broker answers; the text has the reason for each server.
-            BrokerError: The brokers refuse our credentials.
+            BootstrapFailed: No broker answers; the message has the reason for each server.
+            BrokerError: The brokers refuse the credentials.
             ProtocolUnsupported: The broker does not have ``group_protocol``.
-            ConfigError: The options ask for what the classic protocol cannot do.
+            ConfigError: The options need a feature that the classic protocol lacks.
             LocalProtocolError: ``start`` or ``stop`` was called before, or ``stop`` while it ran.
         """
         self._runtime.begin()
@@ -295,7 +296,7 @@ class Worker:
         labels = {
             "group_id": config.group_id,
             "group_instance_id": config.group_instance_id,
-            "group_member_id": core.member_id or None,  # a classic coordinator gives it later
+            "group_member_id": core.member_id or None,  # a classic coordinator assigns it later
         }
         observers.push(transport, labels)
         return WorkerDriver(
@@ -326,17 +327,17 @@ class Worker:
             raise self._runtime.failure.with_traceback(None)
 
     def reconfigure(self, connectors: Mapping[str, int | ConnectorTasks], *, version: int) -> None:
-        """Replace what there is to run.
+        """Replace the configuration of connectors and tasks.
 
         The group computes a new assignment if the connectors or their tasks have changed. Call it
         in each worker.
 
         Args:
-            connectors: By name the number of tasks, or ``ConnectorTasks``.
-            version: Higher than the one before.
+            connectors: The number of tasks, or ``ConnectorTasks``, by connector name.
+            version: Must be higher than the previous one.
 
         Raises:
-            ConfigError: ``version`` is not higher, or an argument has another form.
+            ConfigError: ``version`` is not higher, or an argument is invalid.
             LocalProtocolError: The worker does not run.
         """
         driver = self._running()
@@ -349,7 +350,7 @@ class Worker:
             driver.post(RebalanceRequested(RebalanceReason.CONFIGURATION_CHANGED))
 
     def rebalance(self, reason: int = RebalanceReason.WORKER_CHANGED) -> None:
-        """Ask for a new assignment, because this worker has changed.
+        """Request a new assignment, because this worker has changed.
 
         Returns at once; the next heartbeat sends the request. Calls ``metadata()`` of each assignor
         again. The computing worker receives the result and the reason in ``WorkerGroup.workers``.
@@ -358,7 +359,7 @@ class Worker:
 
         Args:
             reason: A number from 1 to 127; 64 to 127 are for your own reasons.
-                ``AssignorMetadata.reason`` counts instead if an assignor sets it.
+                ``AssignorMetadata.reason`` takes precedence if an assignor sets it.
 
         Raises:
             ConfigError: The reason or the metadata cannot be sent; nothing changes.
@@ -372,7 +373,7 @@ class Worker:
         driver.post(RebalanceRequested(int(reason), self._offers))
 
     async def stop(self) -> None:
-        """Stop what runs here, leave the group, and disconnect.
+        """Stop this worker's items, leave the group, and disconnect.
 
         The listener has ``task_shutdown_graceful_timeout_ms`` to stop the items. Once begun, it
         runs to its end even if the caller is cancelled. A second call waits for the first. A call
@@ -421,7 +422,7 @@ class Worker:
 
 
 def _configuration(connectors: Mapping[str, int | ConnectorTasks], version: int) -> Configuration:
-    """Checked. Raises ``ConfigError``."""
+    """The configuration, checked. Raises ``ConfigError``."""
     if type(cast("Any", version)) is not int or not 0 <= version <= _INT64_MAX:
         raise ConfigError(f"version = {shown(version)}: expected a number from 0")
     if not isinstance(cast("Any", connectors), Mapping):

@@ -1,7 +1,7 @@
-"""Performs what the worker's core asks for. No rule of the protocol is in here.
+"""Executes the commands of the worker's core. It contains no protocol rules.
 
-The listener is called for one thing after the other, in the order of the commands, while heartbeats
-go on.
+The listener is called for one command at a time, in the order of the commands, while heartbeats
+continue.
 """
 
 from __future__ import annotations
@@ -67,24 +67,24 @@ __all__ = ["WorkerDriver"]
 _log = logging.getLogger("kip848_client")
 
 _LATE_MS: Final = 500
-"""A timer that is less late means nothing: a busy machine does that."""
+"""A shorter delay of a timer is normal on a busy machine."""
 _LEAVE_GRACE_S: Final = 0.5
-"""What the last leave gets to be written and answered."""
+"""The time for sending the last leave and receiving its answer."""
 
 
 class Requests(Protocol):
-    """Who sends what a core asks for."""
+    """Sends the requests of a core."""
 
     def forget_coordinator(self) -> None:
-        """The next request to the coordinator looks it up again."""
+        """Look the coordinator up again before the next request to it."""
         ...
 
     async def find_coordinator(self, command: FindCoordinator) -> Event:
-        """FindCoordinator, to any broker."""
+        """Send FindCoordinator to any broker."""
         ...
 
     async def ask(self, command: Any) -> Event | WorkerEvent:
-        """What a command of this core's protocol says, to the coordinator."""
+        """Send the request of a command of this core's protocol to the coordinator."""
         ...
 
 
@@ -119,28 +119,28 @@ class WorkerDriver:
         self._waits = Waits()
         self._run_of_assignor = AssignorRun()
         self._turn = asyncio.Lock()
-        """Whose turn it is to call the listener; fair, so calls come in order."""
+        """Serializes calls of the listener. The lock is fair, so calls are made in order."""
         self._in_listener: asyncio.Task[None] | None = None
         self._may_cut = False
-        """Whether the current call may be cut off when everything has to stop."""
+        """Whether the current call may be cancelled when everything has to stop."""
         self._calls = 0
-        """How many such calls were requested: starts, and calls of assignors."""
+        """How many cancellable calls were requested: starts, and calls of assignors."""
         self._cut_calls = 0
-        """How many of the oldest ones were cut off. One that has not begun never begins."""
+        """How many of the oldest ones were cancelled. A call that has not begun never begins."""
         self._heartbeats = 0
-        """How many are under way."""
+        """How many heartbeats are in flight."""
         self.runs: set[AssignedItem] = set()
-        """What the listener was told to start and not to stop."""
+        """The items that the listener was called to start, and not yet to stop."""
         self.fatal: Kip848Error | None = None
         self.last_heartbeat_ms: int | None = None
-        """When the newest heartbeat was answered."""
+        """When the last heartbeat was answered."""
         self.consecutive_fences = 0
-        """How often the worker was fenced since a heartbeat was accepted."""
+        """How often the worker was fenced since a heartbeat was last accepted."""
 
-    # -- for the worker ----------------------------------------------------------------------
+    # -- interface for the worker ------------------------------------------------------------
 
     async def run(self) -> None:
-        """Drive the core until cancelled. Raises what shows a bug of ours."""
+        """Drive the core until cancelled. Raises errors that indicate a bug in this library."""
         self._each_second.start()
         try:
             await self._steps.run()
@@ -148,11 +148,12 @@ class WorkerDriver:
             self._each_second.stop()
 
     async def begun(self) -> None:
-        """Return when ``run`` runs."""
+        """Return once ``run`` is running."""
         await self._steps.begun()
 
     def post(self, event: Event | WorkerEvent) -> None:
-        """Give the core an event; what follows is done when this returns, while ``run`` runs."""
+        """Pass an event to the core. While ``run`` runs, the resulting commands are executed before
+        this returns."""
         self._steps.post(event)
 
     async def stepped(self) -> None:
@@ -160,7 +161,7 @@ class WorkerDriver:
         await self._steps.stepped()
 
     async def left(self) -> None:
-        """Return when the final leave is over, and was answered or had its grace."""
+        """Return when the final leave has completed: answered, or its grace time is over."""
         while not self.core.closed and self._steps.running:
             await self._steps.stepped()
         async with self._turn:  # the listener has returned
@@ -174,12 +175,12 @@ class WorkerDriver:
 
     @property
     def remaining_delay_ms(self) -> int:
-        """What is left of the delay that the newest assignment announced."""
+        """The rest of the delay that the newest assignment announced."""
         return self.core.remaining_delay_ms(self._clock.now_ms())
 
     @property
     def in_listener(self) -> bool:
-        """Whether a method of the listener is asking."""
+        """Whether the caller is a method of the listener."""
         return self._in_listener is not None and asyncio.current_task() is self._in_listener
 
     # -- commands ----------------------------------------------------------------------------
@@ -189,7 +190,7 @@ class WorkerDriver:
         try:
             commands = self.core.step(self._clock.now_ms(), event)
         except LocalProtocolError as err:
-            # The user's calls look at the state first; this one lost a race with an end.
+            # The user's calls check the state first, but this one lost a race with the end.
             _log.debug("event %r was refused: %s", event, err)
             return
         for command in commands:
@@ -234,7 +235,7 @@ class WorkerDriver:
                 self._tell(command)
 
     def _tell(self, command: Output) -> None:
-        """Commands that only say something."""
+        """Commands that only report something."""
         match command:
             case ForgetCoordinator():
                 self._requests.forget_coordinator()
@@ -282,12 +283,12 @@ class WorkerDriver:
         self._observers.blocked(late_ms, silent_ms)
 
     def problems(self) -> tuple[str, ...]:
-        """What the worker has waited for for more than a second."""
+        """What the worker has been waiting for for more than a second."""
         return self._waits.problems(self._clock.now_ms())
 
     @property
     def unreachable_ms(self) -> int:
-        """Since when the coordinator owes an answer; 0 when all is well."""
+        """How long the coordinator has owed an answer; 0 if it owes none."""
         now_ms = self._clock.now_ms()
         return max((now_ms - each.since_ms for each in self.core.waits.values()), default=0)
 
@@ -299,7 +300,7 @@ class WorkerDriver:
         extra = {**self._fields, "member_epoch": self.core.member_epoch or 0}
         _log.log(level, "group %s: %s", self._fields["group_id"], text, exc_info=cause, extra=extra)
 
-    # -- what takes time ---------------------------------------------------------------------
+    # -- commands that take time -------------------------------------------------------------
 
     async def _answer(
         self, ask: Callable[[Any], Awaitable[Event | WorkerEvent]], command: Any
@@ -357,7 +358,7 @@ class WorkerDriver:
                     )
 
     def _cut_what_must_not_wait(self) -> None:
-        """Everything has to stop: no start and no assignor may delay that."""
+        """Everything has to stop: cancel starts and assignor calls that would delay it."""
         self._cut_calls = self._calls
         if self._may_cut and self._in_listener is not None:
             self._in_listener.cancel("all items are to be stopped")

@@ -1,6 +1,6 @@
-"""The pure part of ``connect``: the cores of a worker, on the classic and on the new protocol.
+"""The pure part of ``connect``: a worker's cores for the classic and the new protocol.
 
-Events go in, commands come out, as with ``kip848_client.core.member``: no clock and no I/O.
+They turn events into commands, like ``kip848_client.core.member``: no clock and no I/O.
 """
 
 from __future__ import annotations

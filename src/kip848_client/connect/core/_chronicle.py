@@ -1,4 +1,4 @@
-"""From the steps of a worker's core to the events that users follow. Decides nothing."""
+"""Turns the steps of a worker's core into events for users. Contains no decisions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ItemsAssigned(MembershipEvent):
     """Items are new; the listener is about to be called.
 
     Attributes:
-        items: Which ones. None if an assignment has nothing new.
+        items: The new items. Empty if an assignment has nothing new.
     """
 
     items: tuple[AssignedItem, ...]
@@ -42,7 +42,7 @@ class ItemsRevoked(MembershipEvent):
     The listener is about to be called for those that it has started.
 
     Attributes:
-        items: Which ones.
+        items: The revoked items.
     """
 
     items: tuple[AssignedItem, ...]
@@ -55,8 +55,8 @@ class ItemsLost(MembershipEvent):
     The listener is about to be called for those that it has started.
 
     Attributes:
-        items: Which ones.
-        cause: Why, in words.
+        items: The lost items.
+        cause: The reason, as text.
     """
 
     items: tuple[AssignedItem, ...]
@@ -64,8 +64,8 @@ class ItemsLost(MembershipEvent):
 
 
 class WorkerChronicle(Chronicle):
-    """Makes events of a worker on either protocol. In a classic group the epoch of an event is the
-    generation."""
+    """Creates the events of a worker on either protocol. In a classic group the epoch of an event
+    is the generation."""
 
     def __init__(self, origin_ms: int, core: WorkerCore | ClassicWorkerCore) -> None:
         super().__init__(origin_ms)
@@ -76,7 +76,7 @@ class WorkerChronicle(Chronicle):
     ) -> Iterator[MembershipEvent]:
         yield from super().of(now_ms, event, commands, heartbeats=heartbeats)
         old, epoch = self._epoch, self._core.member_epoch or 0
-        if epoch != old:  # the classic core has no command that says so
+        if epoch != old:  # the classic core has no command for this
             self._epoch = epoch
             yield MemberEpochChanged(self._origin_ms + now_ms, epoch, old)
 

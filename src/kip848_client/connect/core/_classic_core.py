@@ -1,25 +1,25 @@
-"""The membership of a worker in a group of Connect workers on the classic protocol, as Kafka has
-it: JoinGroup, SyncGroup, Heartbeat, LeaveGroup, with Java workers in the same group.
+"""A worker's membership in a group of Kafka's classic Connect protocol: JoinGroup, SyncGroup,
+Heartbeat, LeaveGroup. The group may include Java workers.
 
 Theory of operation
 -------------------
-As ``MemberCore``: ``step`` takes the event into the state, then *settles*: does whatever has become
-possible or due, until nothing more is. What takes time is a command whose answer comes back as an
-event with the same number; the answer to a question that is not open any more is ignored.
+As in ``MemberCore``: ``step`` applies the event, then *settles*: it does whatever has become
+possible or due, until nothing is left. Everything that takes time is a command; its answer comes
+back as an event with the same number. An answer whose request is not open any more is ignored.
 
-One question is open that waits at the coordinator (JoinGroup or SyncGroup), and one heartbeat
-beside it. A round begins when the coordinator says so, or because this worker wants one: it had to
-stop something, which others get in the next round (the rule of the incremental cooperative
-protocol); the delay that an assignment announced is over; its tasks were configured anew; or its
-driver says so. Whatever it has to stop is stopped before it joins.
+At most one request waits at the coordinator (JoinGroup or SyncGroup), besides one heartbeat. A
+round begins when the coordinator announces it, or because this worker wants one: it had to stop
+items, which other workers get in the next round (the rule of the incremental cooperative protocol);
+the delay announced by an assignment is over; its tasks were reconfigured; or its driver requests
+it. A worker stops the items it has to stop before it joins.
 
-A worker that hears nothing of the coordinator for as long as its session stops everything, as on
-the new protocol: an item that runs twice is worse than one that rests.
+A worker that receives nothing from the coordinator for the length of its session stops everything,
+as on the new protocol: it is worse for an item to run twice than not at all.
 
-The core takes events and decides which of its parts act: ``Rounds`` (JoinGroup, SyncGroup and what
-follows from an assignment), ``ClassicHeartbeat``, ``ClassicLeave``, ``HeldItems`` (what runs),
-``Leading``, and the ``CoordinatorLink`` that consumers have, too. ``ClassicMember`` has what the
-parts share.
+The core receives events and calls its parts: ``Rounds`` (JoinGroup, SyncGroup and the consequences
+of an assignment), ``ClassicHeartbeat``, ``ClassicLeave``, ``HeldItems`` (the running items),
+``Leading``, and ``CoordinatorLink``, which consumers use as well. ``ClassicMember`` has the state
+shared by the parts.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ _PASSES_MAX: Final = 50
 
 
 class ClassicWorkerCore:
-    """A worker's membership in a classic group; driven as ``WorkerCore`` is.
+    """A worker's membership in a classic group; driven like ``WorkerCore``.
 
     Args:
-        settings: What the membership needs.
-        jitter: Gets a pause in milliseconds, and returns it varied by up to 20 %.
+        settings: The settings of the membership.
+        jitter: Takes a pause in milliseconds, and returns it varied by up to 20 %.
     """
 
     def __init__(self, settings: ClassicWorkerSettings, jitter: Callable[[int], int]) -> None:
@@ -98,31 +98,31 @@ class ClassicWorkerCore:
             settings, member, self._link, self._items, self._rounds, self._beat
         )
 
-    # -- what a driver reads -----------------------------------------------------------------
+    # -- queries of the driver ---------------------------------------------------------------
 
     @property
     def closed(self) -> bool:
-        """Whether a final leave has completed: no command will come any more."""
+        """Whether a final leave has completed: no more commands will follow."""
         return self._leave.closed
 
     @property
     def member_id(self) -> str:
-        """The id that the coordinator gave; empty before."""
+        """The id that the coordinator assigned; empty before."""
         return self._member.member_id
 
     @property
     def state(self) -> MemberState:
-        """Where the member is."""
+        """The state of the membership."""
         return self._member.state.seen_as
 
     @property
     def member_epoch(self) -> int | None:
-        """The generation, ``None`` when not in the group."""
+        """The generation, ``None`` if not in the group."""
         return self._member.generation if self._member.generation >= 0 else None
 
     @property
     def assigned(self) -> tuple[AssignedItem, ...]:
-        """What this worker runs, or is about to stop."""
+        """The items that this worker runs, or is about to stop."""
         return self._items.assigned
 
     @property
@@ -132,15 +132,15 @@ class ClassicWorkerCore:
 
     @property
     def leader_url(self) -> str:
-        """Where to reach it."""
+        """The URL of that member."""
         return self._rounds.assignment.leader_url
 
     @property
     def waits(self) -> Mapping[str, Wait]:
-        """What is waited for: the coordinator.
+        """What the worker waits for: the coordinator.
 
-        A coordinator that holds a JoinGroup or SyncGroup until the other workers have sent theirs
-        does its work, and is not waited for.
+        A coordinator that holds back the answer to JoinGroup or SyncGroup until the other workers
+        have sent theirs is working, and does not count as a wait.
         """
         is_in_round = self._rounds.is_waiting and not self._link.is_in_trouble
         return {} if is_in_round else self._link.waits()
@@ -151,7 +151,7 @@ class ClassicWorkerCore:
         return self._settings.heartbeat_interval_ms
 
     def remaining_delay_ms(self, now_ms: int) -> int:
-        """Get what is left of the newest assignment's delay. Raises nothing.
+        """Get the rest of the newest assignment's delay. Raises nothing.
 
         Args:
             now_ms: The driver's clock, in milliseconds.
@@ -168,7 +168,7 @@ class ClassicWorkerCore:
 
     @property
     def deadline_ms(self) -> int | None:
-        """When to deliver ``TimerFired`` if nothing happens before; ``None`` for never."""
+        """When to deliver ``TimerFired`` if no other event comes first; ``None`` for never."""
         member, link, leave, rounds = self._member, self._link, self._leave, self._rounds
         times = [leave.deadline_ms, rounds.due_ms]
         if member.state in st.TALKING:
@@ -184,24 +184,25 @@ class ClassicWorkerCore:
     # -- the step ----------------------------------------------------------------------------
 
     def step(self, now_ms: int, event: Event | WorkerEvent) -> tuple[Output, ...]:
-        """Take one event.
+        """Apply one event.
 
         Args:
-            now_ms: The driver's clock, in milliseconds. An earlier time than before counts as that.
+            now_ms: The driver's clock, in milliseconds. It never runs backwards: an earlier time is
+                replaced by the last one.
             event: What happened.
 
         Returns:
-            What to do, in order.
+            The commands, in order.
 
         Raises:
-            LocalProtocolError: The state does not allow the event, or the event answers a question
-                that was never asked. Nothing has changed then.
+            LocalProtocolError: The state does not allow the event, or the event answers a request
+                that was never made. Nothing has changed then.
         """
         self._refuse_if_illegal(event)
         member = self._member
         member.now_ms = max(member.now_ms, now_ms)
         member.out.clear()
-        if not isinstance(event, ms.ClassicAnswer):  # which may show that the session is alive
+        if not isinstance(event, ms.ClassicAnswer):  # an answer may show that the session is alive
             self._end_session()
         self._take(event)
         self._settle()
@@ -255,10 +256,10 @@ class ClassicWorkerCore:
             case ms.ClassicAnswer():
                 self._on_answer(event)
             case _:
-                pass  # ItemsStarted; TimerFired: what is due is found by settling
+                pass  # ItemsStarted, TimerFired: settling finds what is due
 
     def _settle(self) -> None:
-        """Do what can be done. Each action makes itself impossible, so this ends."""
+        """Do everything that is possible. Each action makes itself impossible, so this ends."""
         passes, member, link = 0, self._member, self._link
         while (
             self._end_session()
@@ -277,10 +278,10 @@ class ClassicWorkerCore:
         if member.state in st.TALKING:
             link.report_silence(member.now_ms, member.state.value)
 
-    # -- what is due -------------------------------------------------------------------------
+    # -- actions that are due ----------------------------------------------------------------
 
     def _go_on(self) -> bool:
-        """What waits for the end of stops; and the next round, if it is due."""
+        """Continue after everything has stopped, or begin the next round if it is due."""
         member = self._member
         if self._items.is_stopping:
             return False
@@ -300,8 +301,8 @@ class ClassicWorkerCore:
         return True
 
     def _give_up_leading(self) -> bool:
-        """The group waits for a leader that does not know what others know: leave, and let one of
-        them lead."""
+        """The group waits for a leader that lacks a configuration that others know: leave, and let
+        one of them lead."""
         due_ms = self._leading.gives_up_ms
         is_due = due_ms is not None and self._member.now_ms >= due_ms
         if self._member.state is not ClassicState.SYNCING or not is_due:
@@ -340,7 +341,7 @@ class ClassicWorkerCore:
             self._leave.answered(answer)
 
     def _hear(self, answer: ms.ClassicAnswer) -> None:
-        """A coordinator that does its work has answered; else it goes on owing an answer."""
+        """Record whether the coordinator has given a proper answer, or still owes one."""
         match answer:
             case ms.RequestRefused() if is_at_work(answer.code):
                 self._link.heard(self._member.now_ms)
@@ -352,7 +353,7 @@ class ClassicWorkerCore:
                 pass
 
     def _ends_membership(self, answer: ms.ClassicAnswer) -> bool:
-        """Whether this answer to a round's request or to a heartbeat fails or fences the worker."""
+        """Whether this answer to a JoinGroup, SyncGroup or Heartbeat fails or fences the worker."""
         match answer:
             case ms.RequestFailed():
                 self._fail(answer.error)
@@ -421,18 +422,19 @@ class ClassicWorkerCore:
             self._member.emit(Report(error, Severity.NOTICE))
 
     def _lose_coordinator(self, why: str) -> None:
-        """It moved or cannot be reached."""
+        """The coordinator moved or cannot be reached."""
         self._link.lost(why)
         self._beat.drop()
         self._rounds.lost_coordinator(why)
 
     def _session_ends_ms(self) -> int | None:
-        """``None`` while this worker neither runs an item nor waits to start one."""
+        """``None`` while this worker neither runs items nor waits to start any."""
         items = self._items
         return self._beat.session_ends_ms if items.assigned or items.wait_to_start else None
 
     def _end_session(self) -> bool:
-        """Others may have what runs here by now, and nobody can tell us."""
+        """At the end of the session, fence this worker: other workers may run its items by now, and
+        it cannot find out."""
         ends_ms = self._session_ends_ms()
         is_due = ends_ms is not None and self._member.now_ms >= ends_ms
         over = self._member.is_in_group and is_due
@@ -450,7 +452,7 @@ class ClassicWorkerCore:
         if forget_id:
             member.member_id = ""
         if member.state is ClassicState.PREPARE_LEAVING:
-            self._leave.end(None)  # it is out; what is being stopped comes to its end
+            self._leave.end(None)  # it has left already; stops in progress are completed
             return
         member.pause()
         member.move(st.PutOut, f"fenced by {cause}")

@@ -1,4 +1,4 @@
-"""A worker's heartbeats in a classic group, and since when the coordinator may think it dead."""
+"""A worker's heartbeats in a classic group, and when the coordinator may consider it dead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["ClassicHeartbeat"]
 
 
 class ClassicHeartbeat:
-    """When the next one is due; which one is open."""
+    """The next heartbeat and its due time, and the open one."""
 
     def __init__(
         self, settings: ClassicWorkerSettings, jitter: Jitter, member: ClassicMember
@@ -26,23 +26,23 @@ class ClassicHeartbeat:
         self.due_ms = 0
 
     def may_be_sent(self) -> bool:
-        """Whether one can be sent as soon as it is due."""
+        """Whether a heartbeat can be sent once it is due."""
         member = self._member
         is_member = member.generation >= 0 and member.state in st.HEARTBEATING
         return is_member and self._open is None
 
     @property
     def session_ends_ms(self) -> int:
-        """When others may run what this worker runs, less the time that it takes to stop. It counts
-        from when the newest request was *sent* that was taken for a sign of life."""
+        """When other workers may run this worker's items, less the time needed to stop them.
+        Measured from when the newest request that kept the session alive was *sent*."""
         return self._alive_ms + self._settings.stop_after_ms
 
     def joined(self) -> None:
-        """There is a new generation."""
+        """A new generation has begun."""
         self.due_ms = self._member.now_ms + self._settings.heartbeat_interval_ms
 
     def send(self) -> None:
-        """Send the next one, which is open from now on."""
+        """Send the next heartbeat, which is then open."""
         settings, member = self._settings, self._member
         timeout_ms = min(settings.request_timeout_ms, max(settings.session_timeout_ms // 2, 1))
         self._sent_ms = member.now_ms
@@ -52,11 +52,11 @@ class ClassicHeartbeat:
         member.emit(self._open)
 
     def drop(self) -> None:
-        """The answer to the open one is not wanted any more."""
+        """The answer to the open heartbeat is not needed any more."""
         self._open = None
 
     def take_answer(self, attempt: int) -> bool:
-        """Whether an answer of this number is that of the open one; then it is open no longer."""
+        """Whether this number is that of the open heartbeat, which is then closed."""
         if self._open is None or attempt != self._open.attempt:
             return False
         self._open = None
@@ -64,14 +64,14 @@ class ClassicHeartbeat:
         return True
 
     def taken(self) -> None:
-        """It was taken for a sign of life."""
+        """The heartbeat has kept the session alive."""
         self._backoff.reset()
         self.live(self._sent_ms)
 
     def live(self, sent_ms: int) -> None:
-        """A request that was sent then was taken for a sign of life."""
+        """A request sent at this time has kept the session alive."""
         self._alive_ms = max(self._alive_ms, sent_ms)
 
     def failed(self) -> None:
-        """It came to nothing: another one soon, after a pause that grows."""
+        """The heartbeat failed: send another one after a growing pause."""
         self.due_ms = self._member.now_ms + self._backoff.next_ms()

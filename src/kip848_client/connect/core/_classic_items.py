@@ -1,8 +1,8 @@
-"""What a worker of a classic group has: by the group's word, and in fact.
+"""A worker's items in a classic group: those the group knows of, and those that really run.
 
-The group's word is the *allocation*, which the worker reports when it joins and which assignments
-change. In fact items run, are being stopped, or wait to be started. The generation of a task is the
-worker's own matter here: rounds know nothing of it.
+The group knows the *allocation*, which the worker reports when it joins and which assignments
+change. In reality items run, are being stopped, or wait to be started. The generation of a task is
+local to the worker here; rounds do not use it.
 """
 
 from __future__ import annotations
@@ -19,47 +19,47 @@ _Key = tuple[str, int]
 
 
 class HeldItems:
-    """Items of one worker. Emits ``StopItems`` and ``StartItems``."""
+    """The items of one worker. Emits ``StopItems`` and ``StartItems``."""
 
     def __init__(self, emit: Callable[[WorkerCommand], None]) -> None:
         self._emit = emit
         self.plans = 0
         """The number of the newest plan."""
         self.allocation: Items | None = None
-        """What the group knows this worker to have; ``None`` before the first assignment, and when
-        everything was lost."""
+        """The items that the group knows this worker to have; ``None`` before the first assignment,
+        and after everything was lost."""
         self._running: dict[_Key, AssignedItem] = {}
         self._stopping: dict[int, tuple[AssignedItem, ...]] = {}
         self._starting: dict[_Key, None] = {}
-        """What is to be started, in order."""
+        """The items to be started, in order."""
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- queries -----------------------------------------------------------------------------
 
     @property
     def is_stopping(self) -> bool:
-        """Whether something was told to stop, and has not answered."""
+        """Whether items are being stopped and the stop is not confirmed yet."""
         return bool(self._stopping)
 
     @property
     def runs_something(self) -> bool:
-        """Whether anything runs that was not told to stop."""
+        """Whether items run that are not being stopped."""
         return bool(self._running)
 
     @property
     def wait_to_start(self) -> bool:
-        """Whether something was assigned and not started."""
+        """Whether items are assigned and not started yet."""
         return bool(self._starting)
 
     @property
     def assigned(self) -> tuple[AssignedItem, ...]:
-        """What runs or is being stopped, connectors before tasks, sorted."""
+        """The items that run or are being stopped: connectors before tasks, sorted."""
         found = [*self._running.values()]
         for each in self._stopping.values():
             found += each
         return _in_order(found)
 
     def outdated(self, configuration: Configuration) -> list[_Key]:
-        """Tasks that run and were configured anew."""
+        """Running tasks that have been reconfigured."""
         return [
             key
             for key, item in self._running.items()
@@ -70,14 +70,14 @@ class HeldItems:
 
     @property
     def reported(self) -> WorkerAssignment | None:
-        """The allocation, as the worker's metadata has it."""
+        """The allocation, in the form of the worker's metadata."""
         return None if self.allocation is None else WorkerAssignment(assigned=self.allocation)
 
-    # -- changing ----------------------------------------------------------------------------
+    # -- changes -----------------------------------------------------------------------------
 
     def take(self, said: WorkerAssignment, *, incremental: bool) -> None:
-        """An assignment: stop what it takes, and note what it gives. What is new stands in front,
-        as in a Java worker: a leader takes from the head what it wants moved."""
+        """Apply an assignment: stop the revoked items and record the new ones. New items come
+        first, as in a Java worker, because a leader takes the items to move from the head."""
         new = said.assigned or NO_ITEMS
         if incremental:
             new += _without(self.allocation or NO_ITEMS, said.revoked or NO_ITEMS)
@@ -89,7 +89,7 @@ class HeldItems:
         self._starting = {key: None for key in mine if key not in self._running}
 
     def stop(self, keys: Iterable[_Key], *, lost: bool = False, last: bool = False) -> None:
-        """Stop these."""
+        """Stop these items."""
         gone = _in_order([self._running.pop(key) for key in keys])
         if gone:
             self.plans += 1
@@ -97,18 +97,18 @@ class HeldItems:
             self._emit(StopItems(self.plans, gone, lost, last))
 
     def stop_all(self, *, lost: bool = False, last: bool = False) -> None:
-        """Stop everything, and start nothing: this worker has nothing any more."""
+        """Stop everything and start nothing: this worker has no items any more."""
         self.allocation = None
         self._starting = {}
         self.stop(list(self._running), lost=lost, last=last)
 
     def stopped(self, plan: int) -> None:
-        """A stop has come to its end."""
+        """A stop has completed."""
         self._stopping.pop(plan, None)
 
     def start(self, configuration: Configuration) -> None:
-        """Start what waits for it. What is not configured any more goes on waiting: the next round
-        takes it away."""
+        """Start the items that wait for it. Items that are not configured any more keep waiting;
+        the next round takes them away."""
         new: list[AssignedItem] = []
         for connector, task in list(self._starting):
             tasks = configuration.connectors.get(connector)

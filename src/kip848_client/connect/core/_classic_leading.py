@@ -1,7 +1,7 @@
-"""What a worker does when it leads a classic group: compute a round for everybody.
+"""The leader's work in a classic group: computing a round for all workers.
 
-What it remembers of one round for the next is worth something only while it leads. It may have to
-wait for the configuration: whatever a member knows, the leader has to know.
+Its memory of one round is useful for the next only while it leads. It may have to wait for the
+configuration, because the leader must know as much of it as any member.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ class Leading:
 
     @property
     def gives_up_ms(self) -> int | None:
-        """Until when a round waits for the configuration; ``None`` when none does."""
+        """How long a round waits for the configuration; ``None`` if none does."""
         return None if self._held is None else self._held.until_ms
 
     @property
     def wanted_offset(self) -> int:
-        """The configuration that a round waits for."""
+        """The config offset that a round waits for."""
         return -1 if self._held is None else self._held.wanted
 
     def follow(self) -> None:
-        """Another worker leads: what this one remembers is of no use any more."""
+        """Another worker leads, so this worker's memory is useless."""
         self._memory = RoundMemory()
         self._held = None
 
@@ -67,14 +67,14 @@ class Leading:
     def compute(
         self, now_ms: int, joined: Joined, configuration: Configuration, completed: int
     ) -> Led | None:
-        """The round that JoinGroup has begun. ``None``: somebody knows more of the configuration
-        (``wanted_offset``), and the round waits for it."""
+        """Compute the round that JoinGroup began. ``None``: a member knows more of the
+        configuration (``wanted_offset``), and the round waits for it."""
         return self._compute(now_ms, joined, configuration, completed, is_fresh=False)
 
     def go_on(
         self, now_ms: int, configuration: Configuration, completed: int
     ) -> tuple[Joined, Led] | None:
-        """The configuration is known now: the round that waits for it, if one does and this is
+        """The configuration has been read: compute the waiting round, if any and if this is
         enough."""
         held = self._held
         if held is None or configuration.offset < held.wanted:
@@ -84,7 +84,7 @@ class Leading:
         return None if led is None else (held.joined, led)
 
     def complaints(self, led: Led) -> list[WireError]:
-        """What there is to be told of members that the round goes without, once of each."""
+        """Errors about members that take no part in the round, reported once per member."""
         new = led.unreadable.keys() - self._told_of
         self._told_of = frozenset(led.unreadable)
         return [
@@ -139,6 +139,6 @@ class Leading:
 def _newest(joined: Joined) -> int:
     found = -1
     for raw in joined.members.values():
-        with suppress(WireError):  # one that says nothing of it
+        with suppress(WireError):  # its metadata has no offset
             found = max(found, WorkerMetadata.decode(raw).config_offset)
     return found

@@ -1,4 +1,4 @@
-"""Leaving a classic group: because the user asked for it, or so that another worker leads."""
+"""Leaving a classic group, at the user's request or to let another worker lead."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ClassicLeave"]
 
 
 class ClassicLeave:
-    """The leave that is under way, if there is one."""
+    """The leave in progress, if any."""
 
     def __init__(
         self,
@@ -39,13 +39,13 @@ class ClassicLeave:
         self.closed = False
         """Whether a final leave has completed."""
         self._requested: LeaveRequested | None = None
-        """What the user asked for."""
+        """The user's request."""
         self._open: ms.SendLeave | None = None
-        """What was sent and not answered."""
+        """The unanswered request."""
         self._back_ms = 0
         """When a worker that could not lead tries again."""
         self._wanted_offset = -1
-        """The configuration that it did not know."""
+        """The config offset that it did not know."""
         self._gives_up_leading = False
 
     @property
@@ -57,10 +57,10 @@ class ClassicLeave:
 
     @property
     def may_be_sent(self) -> bool:
-        """Whether LeaveGroup can be sent, or done without."""
+        """Whether LeaveGroup can be sent, or skipped."""
         return self._member.state is ClassicState.LEAVING and self._open is None
 
-    # -- the beginning -----------------------------------------------------------------------
+    # -- beginning ---------------------------------------------------------------------------
 
     def request(self, leave: LeaveRequested) -> None:
         """The user wants to leave."""
@@ -73,10 +73,11 @@ class ClassicLeave:
             self.complete(None)
         elif member.state in (ClassicState.UNSUBSCRIBED, ClassicState.FATAL):
             self.complete(None)
-        # PREPARE_LEAVING, LEAVING: it shares the end of the leave that is under way.
+        # PREPARE_LEAVING, LEAVING: it shares the result of the leave in progress.
 
     def give_up_leading(self, wanted_offset: int) -> None:
-        """The worker cannot lead without this configuration: leave, so that another leads."""
+        """The worker cannot lead without this configuration: leave, so that another worker
+        leads."""
         self._gives_up_leading = True
         self._wanted_offset = wanted_offset
         self._prepare("it leads, and does not know the configuration that others know")
@@ -91,12 +92,12 @@ class ClassicLeave:
     # -- LeaveGroup --------------------------------------------------------------------------
 
     def send(self) -> bool:
-        """Send LeaveGroup, or end the leave without it; returns whether anything was done."""
+        """Send LeaveGroup, or complete the leave without it; returns whether it did either."""
         member, leave = self._member, self._requested
         if not self.may_be_sent:
             return False
         stays = leave is not None and leave.mode is LeaveMode.REMAIN_IN_GROUP
-        if not member.member_id or stays:  # the group finds out when the session ends
+        if not member.member_id or stays:  # the group notices when the session ends
             self.end(None)
             return True
         if not self._link.known or member.is_pausing:
@@ -108,14 +109,14 @@ class ClassicLeave:
         return True
 
     def take_answer(self, attempt: int) -> bool:
-        """Whether an answer of this number is what is waited for; then it is no longer."""
+        """Whether this number is that of the open LeaveGroup, which is then closed."""
         if self._open is None or attempt != self._open.attempt:
             return False
         self._open = None
         return True
 
     def answered(self, answer: ms.ClassicAnswer) -> None:
-        """LeaveGroup was answered, or got lost."""
+        """LeaveGroup was answered or lost."""
         match answer:
             case ms.RequestFailed():
                 self.end(answer.error)
@@ -140,10 +141,11 @@ class ClassicLeave:
             case _:
                 self.end(None)  # it is not in the group
 
-    # -- the end -----------------------------------------------------------------------------
+    # -- completion --------------------------------------------------------------------------
 
     def give_up(self) -> bool:
-        """Whether the time for the leave is over now: the group finds out when the session ends."""
+        """Whether the time for the leave is over. If so, it ends here, and the group notices when
+        the session ends."""
         leave = self._requested
         if leave is None or self._member.now_ms < leave.deadline_ms:
             return False
@@ -151,7 +153,7 @@ class ClassicLeave:
         return True
 
     def end(self, error: Kip848Error | None) -> None:
-        """The worker has left. If it was only for another to lead, it comes back after
+        """The worker has left. If it left only to let another worker lead, it comes back after
         ``worker_unsync_backoff_ms`` at the latest."""
         member = self._member
         self._rounds.end_membership()
@@ -169,14 +171,14 @@ class ClassicLeave:
             self.complete(error)
 
     def complete(self, error: Kip848Error | None) -> None:
-        """Answer the user, if the user has asked."""
+        """Report the result to the user, if requested."""
         leave, self._requested = self._requested, None
         if leave is not None:
             self.closed = leave.final
             self._member.emit(LeaveCompleted(error))
 
     def come_back(self) -> bool:
-        """Whether a worker that could not lead joins again now."""
+        """Whether a worker that could not lead rejoins now."""
         member, known = self._member, self._rounds.configuration.offset
         if member.state is not ClassicState.STALE or self._items.is_stopping:
             return False

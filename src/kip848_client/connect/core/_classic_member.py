@@ -1,5 +1,5 @@
-"""What the parts of ``ClassicWorkerCore`` share: who the worker is in its group, in which state,
-and what the present step commands."""
+"""The state shared by the parts of ``ClassicWorkerCore``: the worker's identity in its group, its
+state, and the commands of the current step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ClassicMember"]
 
 
 class ClassicMember:
-    """A worker's place in its group."""
+    """A worker's identity and state in its group."""
 
     def __init__(self, settings: ClassicWorkerSettings, jitter: Jitter) -> None:
         self.now_ms = 0
@@ -22,18 +22,18 @@ class ClassicMember:
         """The commands of this step."""
         self.state = ClassicState.UNSUBSCRIBED
         self.member_id = ""
-        """The id that the coordinator gave; empty before."""
+        """The id that the coordinator assigned; empty before."""
         self.generation = -1
-        """Of the newest answer to JoinGroup; -1 when out of the group."""
+        """The generation of the newest answer to JoinGroup; -1 if not in the group."""
         self.attempts = 0
         """The number of the newest request."""
         self.not_before_ms = 0
-        """No JoinGroup and no LeaveGroup before."""
+        """The earliest time for the next JoinGroup or LeaveGroup."""
         self._backoff = settings.backoff(jitter)
 
     @property
     def is_in_group(self) -> bool:
-        """Whether it is in the group, or wants to be."""
+        """Whether it is in the group, or is joining."""
         return self.state in st.IN_GROUP
 
     @property
@@ -47,7 +47,7 @@ class ClassicMember:
         return self.attempts
 
     def move(self, trigger: type[st.Trigger], why: str) -> None:
-        """Change the state. Raises ``LocalProtocolError`` for an illegal move."""
+        """Change the state. Raises ``LocalProtocolError`` for an illegal transition."""
         old = self.state
         self.state = st.advance(old, trigger)
         if old.seen_as is not self.state.seen_as:
@@ -58,9 +58,10 @@ class ClassicMember:
         self.out.append(command)
 
     def pause(self) -> None:
-        """A round or a leave failed: the next request waits, longer after each failure in a row."""
+        """A round or a leave failed: the next request waits, for longer after each failure in a
+        row."""
         self.not_before_ms = self.now_ms + self._backoff.next_ms()
 
     def end_pauses(self) -> None:
-        """A round succeeded."""
+        """A round succeeded: the next pause is short again."""
         self._backoff.reset()

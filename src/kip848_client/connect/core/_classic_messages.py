@@ -1,9 +1,10 @@
-"""What a worker asks of the coordinator of a classic group, and what comes of it.
+"""A worker's requests to the coordinator of a classic group, and their results.
 
-Each command has a number; the driver answers it with one event of that number, ``Joined``,
-``Synced``, ``HeartbeatTaken`` or ``Left`` when it was accepted, else one of the other three.
-``WaitingRequest`` are those that wait at the coordinator for the other members: they go out on a
-connection of their own, because whatever follows them there waits as long.
+Each command has a number. The driver answers it with one event of that number: ``Joined``,
+``Synced``, ``HeartbeatTaken`` or ``Left`` if it was accepted, else one of the other three. The
+answer to a ``WaitingRequest`` is held back by the coordinator until the other members have sent
+theirs. These requests use a connection of their own, because any request after them on the same
+connection would wait as long.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ class ClassicRequest(WorkerCommand):
     """Send one request to the known coordinator, once.
 
     Attributes:
-        attempt: Numbers the request; the answer has the same number.
-        timeout_ms: Answer within this many milliseconds.
-        member_id: This worker's id; empty before the coordinator has given one.
+        attempt: The number of the request; the answer has the same number.
+        timeout_ms: The time limit for the answer, in milliseconds.
+        member_id: This worker's id; empty until the coordinator has assigned one.
     """
 
     attempt: int
@@ -60,15 +61,15 @@ class SendJoin(WaitingRequest):
     """JoinGroup: take part in the next round.
 
     Attributes:
-        session_timeout_ms: How long the coordinator keeps a silent worker.
+        session_timeout_ms: How long the coordinator keeps a worker without heartbeats.
         rebalance_timeout_ms: How long a round waits for a worker.
-        reason: In words, for the coordinator's log (KIP-800).
+        reason: A text for the coordinator's log (KIP-800).
     """
 
     session_timeout_ms: int
     rebalance_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
-    """What this worker says, by embedded protocol; the preferred one first."""
+    """This worker's metadata, by embedded protocol; the preferred one first."""
     reason: str
 
 
@@ -89,7 +90,7 @@ class SendSync(WaitingRequest):
 
 @dataclass(frozen=True, slots=True)
 class SendClassicHeartbeat(ClassicRequest):
-    """Heartbeat: this worker lives; is there a new round?
+    """Heartbeat: reports that this worker is alive, and asks for a new round.
 
     Attributes:
         generation: The round.
@@ -103,7 +104,7 @@ class SendLeave(ClassicRequest):
     """LeaveGroup.
 
     Attributes:
-        reason: In words, for the coordinator's log (KIP-800).
+        reason: A text for the coordinator's log (KIP-800).
     """
 
     reason: str
@@ -111,7 +112,7 @@ class SendLeave(ClassicRequest):
 
 @dataclass(frozen=True, slots=True)
 class ClassicAnswer(WorkerEvent):
-    """Base of what comes of a request.
+    """Base of all results of a request.
 
     Attributes:
         attempt: The number of the request.
@@ -136,7 +137,7 @@ class Joined(ClassicAnswer):
     leader: str
     protocol: str
     members: Mapping[str, bytes] = EMPTY
-    """What all members say, for the leader only."""
+    """The metadata of all members, for the leader only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ class Synced(ClassicAnswer):
     """SyncGroup was answered.
 
     Attributes:
-        assignment: This worker's part, in the embedded protocol.
+        assignment: This worker's assignment, in the embedded protocol.
     """
 
     assignment: bytes
@@ -177,15 +178,15 @@ class RequestRefused(ClassicAnswer):
 
 @dataclass(frozen=True, slots=True)
 class RequestLost(ClassicAnswer):
-    """There is no answer, and a retry may help.
+    """No answer arrived, and a retry may help.
 
     Attributes:
-        reason: How far the request came.
+        reason: How far the request got.
     """
 
     reason: LossReason
     why: str = ""
-    """For people."""
+    """A text for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,7 @@ class RequestFailed(ClassicAnswer):
     """No retry can help: authentication refused, no such API.
 
     Attributes:
-        error: Why.
+        error: The reason.
     """
 
     error: Kip848Error

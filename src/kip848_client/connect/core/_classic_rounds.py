@@ -1,5 +1,5 @@
-"""What a worker does in the rounds of a classic group: JoinGroup, SyncGroup, what an assignment
-stops and starts, and why there is another round."""
+"""A worker's rounds in a classic group: JoinGroup, SyncGroup, the items that an assignment stops
+and starts, and the reasons for another round."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from kip848_client.errors import WireError
 __all__ = ["Rounds"]
 
 _JOIN_GRACE_MS: Final = 5_000
-"""What a JoinGroup gets beyond the rebalance timeout."""
+"""How much longer a JoinGroup may take than the rebalance timeout."""
 
 
 class Rounds:
-    """The round of this worker, if it has one, and what the last one has left."""
+    """This worker's round, if any, and the result of the last one."""
 
     def __init__(
         self,
@@ -40,19 +40,19 @@ class Rounds:
         self._leading = leading
         self.configuration = Configuration()
         self.assignment = WorkerAssignment()
-        """The newest one."""
+        """The newest assignment."""
         self.protocol = settings.connect_protocol
-        """The embedded protocol that the group agreed on last."""
+        """The embedded protocol that the group last agreed on."""
         self._completed = -1
-        """The newest generation of which the assignment came."""
+        """The newest generation whose assignment has arrived."""
         self._asking: ms.WaitingRequest | None = None
-        """What waits at the coordinator."""
+        """The request that waits at the coordinator."""
         self.asked_ms = 0
         self._wanted = ""
         """Why this worker wants another round; empty if it does not."""
         self._delay_ends_ms: int | None = None
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- queries -----------------------------------------------------------------------------
 
     @property
     def is_waiting(self) -> bool:
@@ -66,7 +66,7 @@ class Rounds:
 
     @property
     def due_ms(self) -> int | None:
-        """When there is something to do without an event; ``None`` for never."""
+        """When work is due without another event; ``None`` for never."""
         match self._member.state:
             case ClassicState.SYNCING:
                 return self._leading.gives_up_ms
@@ -77,41 +77,41 @@ class Rounds:
                 return None
 
     def remaining_delay_ms(self, now_ms: int) -> int:
-        """What is left of the delay that the newest assignment announced; 0 for none."""
+        """The rest of the delay that the newest assignment announced; 0 for none."""
         return 0 if self._delay_ends_ms is None else max(0, self._delay_ends_ms - now_ms)
 
-    # -- another round -----------------------------------------------------------------------
+    # -- next round --------------------------------------------------------------------------
 
     def want(self, why: str) -> None:
-        """Begin another round as soon as it can be."""
+        """Begin another round as soon as possible."""
         self._wanted = self._wanted or why
 
     def join(self, why: str) -> None:
-        """Join again, as soon as the coordinator is known and no pause is left."""
+        """Rejoin as soon as the coordinator is known and no pause is left."""
         self._asking = None
         self._leading.drop()
         self._member.move(st.JoinsAgain, why)
 
     def _again(self, why: str) -> None:
-        """Join again, after a pause that grows."""
+        """Rejoin after a growing pause."""
         self._member.pause()
         self.want(why)
         self.join(why)
 
     def end(self) -> None:
-        """The worker is out of the round, and begins none."""
+        """The worker leaves the round and begins no other."""
         self._asking = None
         self._leading.follow()
         self._wanted = ""
         self._delay_ends_ms = None
 
     def end_membership(self) -> None:
-        """The worker is out of the group."""
+        """The worker is not in the group any more."""
         self.end()
         self._member.generation = self._completed = -1
 
     def lost_coordinator(self, why: str) -> None:
-        """The round, if there is one, begins again at the next coordinator."""
+        """Restart the current round, if any, at the next coordinator."""
         if self._member.state is ClassicState.SYNCING:
             self._again(why)
         elif self._member.state is ClassicState.JOINING:
@@ -120,18 +120,18 @@ class Rounds:
             self._member.pause()
 
     def is_another(self, cause: str, *, begins: bool) -> None:
-        """A heartbeat was answered that the group is in another round; ``begins``: which has just
-        begun."""
+        """The answer to a heartbeat showed that the group is in another round. ``begins``: it has
+        just begun."""
         state = self._member.state
         if state in (ClassicState.STABLE, ClassicState.RECONCILING):
             self.want(cause)
         elif state is ClassicState.SYNCING and begins:
-            self.want(cause)  # whatever SyncGroup is answered, if it is
+            self.want(cause)  # whatever the answer to SyncGroup, if any
             self.join(cause)
-        # Else the answer to what it asked is on its way, and says more.
+        # Otherwise the answer to the open request is on its way and has newer information.
 
     def begin(self) -> bool:
-        """Begin the next round, if it is due; returns whether anything was done."""
+        """Begin the next round if it is due; returns whether it did anything."""
         member, items = self._member, self._items
         outdated = items.outdated(self.configuration)
         if outdated:
@@ -149,7 +149,7 @@ class Rounds:
         return True
 
     def end_delay(self) -> bool:
-        """The delay that the assignment announced is over; returns whether it ended now."""
+        """Whether the delay announced by the assignment ended just now."""
         member, ends_ms = self._member, self._delay_ends_ms
         if member.state is not ClassicState.STABLE or ends_ms is None or member.now_ms < ends_ms:
             return False
@@ -160,7 +160,7 @@ class Rounds:
     # -- JoinGroup ---------------------------------------------------------------------------
 
     def send_join(self) -> None:
-        """Take part in the next round."""
+        """Send JoinGroup for the next round."""
         settings, member = self._settings, self._member
         url, offset, runs = settings.url, self.configuration.offset, self._items.reported
         self._ask(
@@ -180,7 +180,7 @@ class Rounds:
         self._wanted = ""
 
     def joined(self, joined: ms.Joined, protocol: ConnectProtocol) -> None:
-        """JoinGroup was answered: there is a new generation."""
+        """JoinGroup was answered: a new generation has begun."""
         member, items, leading = self._member, self._items, self._leading
         member.member_id, member.generation = joined.member_id, joined.generation
         member.move(st.MembersKnown, f"generation {joined.generation}")
@@ -240,32 +240,34 @@ class Rounds:
         self._items.take(said, incremental=self.protocol.is_incremental)
 
     def start(self) -> None:
-        """Start what was assigned, once the configuration is known that it was assigned from."""
+        """Start the assigned items once the configuration that the assignment is based on is
+        known."""
         items = self._items
         if not items.wait_to_start or items.is_stopping:
             return
         if self._wanted and not self.protocol.is_incremental:
-            return  # it would be stopped at once
+            return  # the items would be stopped at once
         if self.configuration.offset < self.assignment.config_offset:
             self._member.emit(ReadConfiguration(self.assignment.config_offset))
         else:
             items.start(self.configuration)
 
-    # -- either ------------------------------------------------------------------------------
+    # -- both requests -----------------------------------------------------------------------
 
     def _ask(self, request: ms.WaitingRequest) -> None:
         self._asking, self.asked_ms = request, self._member.now_ms
         self._member.emit(request)
 
     def take_answer(self, attempt: int) -> bool:
-        """Whether an answer of this number is what is waited for; then it is no longer."""
+        """Whether this number is that of the open request, which is then closed."""
         if self._asking is None or attempt != self._asking.attempt:
             return False
         self._asking = None
         return True
 
     def refused(self, name: str, *, rejoins: bool) -> None:
-        """The coordinator refused; ``rejoins``: another round begins, so no pause is needed."""
+        """The coordinator refused the request. ``rejoins``: another round begins, so no pause is
+        needed."""
         if self._member.state is not ClassicState.SYNCING:
             self._member.pause()
         elif rejoins:

@@ -1,24 +1,24 @@
-"""The states of a worker in a group of the classic protocol, and every legal move between them.
+"""The states of a worker in a classic group, and all legal transitions.
 
-As ``kip848_client.core.member``'s: whatever changes the state goes through ``advance`` in this
-file, and this file knows nothing about why a trigger happened.
+As in ``kip848_client.core.member``: every change of state goes through ``advance`` in this file,
+which knows nothing about the reasons for a trigger.
 
 Theory of operation
 -------------------
 The classic protocol works in rounds. A worker sends JoinGroup, which is answered when all members
 have sent theirs (JOINING), and then SyncGroup, which is answered when the leader, one of the
-members, has computed what everybody shall do (SYNCING). What it runs goes on meanwhile: the
-incremental protocol stops only what an assignment names. The worker stops that (RECONCILING),
-starts what is new, is STABLE, and, if it had to stop something, begins the next round at once: only
-then others are given it.
+members, has computed the assignments (SYNCING). Its items keep running meanwhile: the incremental
+protocol stops only the items that an assignment revokes. The worker stops those (RECONCILING),
+starts new ones, becomes STABLE, and, if it had to stop any, begins the next round at once: only
+then are they assigned to others.
 
-Out of the group a worker sends nothing. FENCED: it was put out, or may have been, and drops all it
-runs before it joins again. PREPARE_LEAVING while it stops what it runs, LEAVING until the
-coordinator has answered. STALE: it was to lead and did not know the configuration that others know;
-it has left, so that another leads, and waits.
+Outside the group a worker sends nothing. FENCED: it was fenced, or may have been, and drops all its
+items before it rejoins. PREPARE_LEAVING while it stops its items, LEAVING until the coordinator has
+answered. STALE: it was to lead but lacked a configuration that other members know; it has left, so
+that another worker leads, and waits.
 
-Users see the states of ``MemberState`` (``seen_as``), so that a worker looks the same whatever the
-protocol of its group is.
+Users see the states of ``MemberState`` (``seen_as``), so that a worker looks the same on every
+group protocol.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class ClassicState(Enum):
 
 
 class Trigger:
-    """Base of the internal causes of a move. Used as classes, never instantiated."""
+    """Base of the internal causes of a transition. Used as classes, never instantiated."""
 
 
 class JoinsAgain(Trigger):
@@ -93,7 +93,7 @@ class JoinsAgain(Trigger):
 
 
 class MembersKnown(Trigger):
-    """JoinGroup was answered: there is a new generation."""
+    """JoinGroup was answered: a new generation has begun."""
 
 
 class Assigned(Trigger):
@@ -101,11 +101,11 @@ class Assigned(Trigger):
 
 
 class Revokes(Trigger):
-    """Something has to be stopped before the worker joins again."""
+    """Items must be stopped before the worker rejoins."""
 
 
 class Stopped(Trigger):
-    """Everything that had to stop has stopped."""
+    """All items to be stopped have stopped."""
 
 
 class PutOut(Trigger):
@@ -125,7 +125,7 @@ class LeaveDone(Trigger):
 
 
 class GaveUpLeading(Trigger):
-    """The same, for a worker that left because it could not lead."""
+    """The same for a worker that left because it could not lead."""
 
 
 class Failed(Trigger):
@@ -161,21 +161,23 @@ TRANSITIONS: Final[Mapping[ClassicState, Mapping[type[Trigger], ClassicState]]] 
     _S.STALE: {JoinsAgain: _S.JOINING, LeaveAsked: _S.UNSUBSCRIBED},
     _S.FATAL: {},
 }
-"""Every legal move. What is not here is refused by ``advance``."""
+"""All legal transitions. ``advance`` refuses any other."""
 
 IN_GROUP: Final = frozenset({_S.JOINING, _S.SYNCING, _S.RECONCILING, _S.STABLE})
-"""States of a worker that wants to be in the group."""
+"""States of a worker that is in the group or is joining."""
 
 HEARTBEATING: Final = IN_GROUP | {_S.PREPARE_LEAVING}
-"""States in which it says that it lives, once it has a generation. While JoinGroup or SyncGroup
-wait at the coordinator, too: nothing else tells that the coordinator is there."""
+"""States in which it sends heartbeats, once it has a generation. This includes the time while
+JoinGroup or SyncGroup wait at the coordinator, because nothing else shows that it is still
+there."""
 
 TALKING: Final = HEARTBEATING | {_S.LEAVING}
 """States that need the coordinator."""
 
 
 def advance(state: ClassicState, trigger: type[Trigger]) -> ClassicState:
-    """The state after ``trigger``; ``LocalProtocolError`` when the table has no such move."""
+    """The state after ``trigger``. Raises ``LocalProtocolError`` if the table has no such
+    transition."""
     try:
         return TRANSITIONS[state][trigger]
     except KeyError:

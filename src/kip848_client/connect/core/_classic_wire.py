@@ -1,5 +1,5 @@
-"""What a worker asks of a classic group, and is answered, between its terms and the wire's: pure
-translation, both ways."""
+"""Translates a worker's requests and answers in a classic group between the core's types and wire
+messages. Pure."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from kip848_client.error_codes import ErrorCode
 __all__ = ["VERSIONS", "classic_answer", "classic_request"]
 
 VERSIONS: Final[dict[type[ClassicRequest], tuple[int, int]]] = {
-    SendJoin: (5, 9),  # from 4 on the coordinator gives the id before it lets anybody in
+    SendJoin: (5, 9),  # from 4 on the coordinator assigns the id before it admits a member
     SendSync: (3, 5),
     SendClassicHeartbeat: (3, 4),
-    SendLeave: (3, 5),  # members by a list
+    SendLeave: (3, 5),  # with a list of members
 }
-"""The versions that are spoken; every Kafka from 4.0 on has all of them."""
+"""The supported versions; every Kafka from 4.0 on has all of them."""
 
 _APIS: Final[dict[type[ClassicRequest], str]] = {
     SendJoin: "JoinGroup",
@@ -50,7 +50,7 @@ _APIS: Final[dict[type[ClassicRequest], str]] = {
 
 
 def classic_request(group_id: GroupId, command: ClassicRequest) -> Any:
-    """Translate a command into the request.
+    """Translate a command into its request.
 
     Args:
         group_id: Name of the group.
@@ -104,18 +104,18 @@ def classic_request(group_id: GroupId, command: ClassicRequest) -> Any:
 
 
 _REASON_MAX: Final = 255
-"""Kafka's own limit for what it keeps of a reason."""
+"""Kafka's own limit for a stored reason."""
 
 
 def classic_answer(command: ClassicRequest, response: Any) -> ClassicAnswer:
     """Translate a response into the event. Raises nothing.
 
     Args:
-        command: What was sent.
-        response: To that request.
+        command: The command that was sent.
+        response: The response to it.
 
     Returns:
-        What it means.
+        The event.
     """
     attempt, code = command.attempt, response.error_code
     if code == 0 and isinstance(command, SendLeave):

@@ -1,4 +1,4 @@
-"""What a worker's membership asks of its driver, beyond what any member asks
+"""Commands of a worker's core to its driver, besides those of every member core
 (``kip848_client.core.member``)."""
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ class WorkerCommand:
 class StopItems(WorkerCommand):
     """Stop items.
 
-    Answer with ``ItemsStopped`` when nothing of them runs any more, or what ran was cut off. Until
+    Answer with ``ItemsStopped`` when none of them runs any more, or the stop was cancelled. Until
     then no other worker gets them.
 
     Attributes:
-        plan: Numbers the request; the answer has the same number.
-        items: Which ones.
-        lost: The group has removed this worker, or may have: others may run them already.
-        last: This is everything, because the worker leaves or was removed.
+        plan: The number of the request; the answer has the same number.
+        items: The items to stop.
+        lost: The group has removed this worker, or may have: other workers may run the items
+            already.
+        last: These are all items, because the worker leaves or was removed.
     """
 
     plan: int
@@ -50,12 +51,12 @@ class StopItems(WorkerCommand):
 class StartItems(WorkerCommand):
     """Start items.
 
-    Answer with ``ItemsStarted`` when a start of each was tried.
+    Answer with ``ItemsStarted`` when the start of each was attempted.
 
     Attributes:
-        plan: Numbers the request; the answer has the same number.
-        items: Which ones.
-        assignment: All that runs here then.
+        plan: The number of the request; the answer has the same number.
+        items: The items to start.
+        assignment: All items that run here afterwards.
     """
 
     plan: int
@@ -65,12 +66,12 @@ class StartItems(WorkerCommand):
 
 @dataclass(frozen=True, slots=True)
 class ReadConfiguration(WorkerCommand):
-    """Read the configuration: an assignment was made of it.
+    """Read the configuration that an assignment is based on.
 
     Answer with ``ConfigurationRead``. Until then nothing is started.
 
     Attributes:
-        config_offset: At least to this offset.
+        config_offset: Read at least to this offset.
     """
 
     config_offset: int
@@ -78,15 +79,15 @@ class ReadConfiguration(WorkerCommand):
 
 @dataclass(frozen=True, slots=True)
 class PrepareTarget(WorkerCommand):
-    """Request the group as it is from the coordinator.
+    """Request the current group from the coordinator.
 
-    The coordinator is looked up if need be. Answer with ``WorkersPrepared``, ``ComputingLost`` or
+    The coordinator is looked up if necessary. Answer with ``WorkersPrepared``, ``ComputingLost`` or
     ``ComputingImpossible``.
 
     Attributes:
-        number: Numbers the computation; the answer has the same number.
+        number: The number of the computation; the answer has the same number.
         member_epoch: For the request.
-        timeout_ms: Answer within this many milliseconds.
+        timeout_ms: The time limit for the answer, in milliseconds.
     """
 
     number: int
@@ -98,14 +99,14 @@ class PrepareTarget(WorkerCommand):
 class ComputeTarget(WorkerCommand):
     """Run an assignor; nothing else waits for it.
 
-    Answer with ``TargetComputed``. One runs at a time.
+    Answer with ``TargetComputed``. Only one runs at a time.
 
     Attributes:
-        number: Numbers the computation; the answer has the same number.
+        number: The number of the computation; the answer has the same number.
         assignor: Its name.
         group: The first argument of ``assign``.
         memory: The second argument of ``assign``.
-        timeout_ms: Answer within this many milliseconds.
+        timeout_ms: The time limit for the answer, in milliseconds.
     """
 
     number: int
@@ -117,10 +118,10 @@ class ComputeTarget(WorkerCommand):
 
 @dataclass(frozen=True, slots=True)
 class AbandonComputation(WorkerCommand):
-    """End a computation if possible: its result is not needed any more. No answer.
+    """Cancel a computation if possible: its result is not needed any more. No answer.
 
     Attributes:
-        number: That of the ``ComputeTarget``.
+        number: The number of the ``ComputeTarget``.
     """
 
     number: int
@@ -130,15 +131,15 @@ class AbandonComputation(WorkerCommand):
 class InstallTarget(WorkerCommand):
     """Send the target for a group epoch to the coordinator.
 
-    The coordinator is looked up if need be. Answer with ``TargetInstalled``, ``ComputingLost`` or
+    The coordinator is looked up if necessary. Answer with ``TargetInstalled``, ``ComputingLost`` or
     ``ComputingImpossible``.
 
     Attributes:
-        number: Numbers the computation; the answer has the same number.
+        number: The number of the computation; the answer has the same number.
         member_epoch: For the request.
         group_epoch: The epoch that the target is for.
         target: The result of the assignor.
-        timeout_ms: Answer within this many milliseconds.
+        timeout_ms: The time limit for the answer, in milliseconds.
     """
 
     number: int
@@ -152,7 +153,7 @@ class InstallTarget(WorkerCommand):
 class TellAssignors(WorkerCommand):
     """Call ``on_assignment`` of each assignor.
 
-    That comes before items are stopped and started for it. No answer.
+    These calls come before items are stopped and started for it. No answer.
 
     Attributes:
         assignment: The argument.

@@ -1,9 +1,9 @@
-"""Computing the target of a group of workers (rounds: ``kip848_client.core.assignor_rounds``).
+"""Computes the target of a group of workers (rounds: ``kip848_client.core.assignor_rounds``).
 
-What there is to share is not known to the coordinator: it is the configuration of the worker that
-computes, which has to know as much of it as any other worker does. So an assignment of nothing
-would be taken for one, and stop everything. Where an assignor fails, the group keeps what it has
-and is told so; this worker asks for another try after a pause that grows.
+The coordinator does not know the items to distribute: they come from the configuration of the
+computing worker, which has to know as much of it as any other worker. Therefore an empty assignment
+would be taken as valid, and stop everything. If an assignor fails, the group keeps its assignment
+and gets the error; this worker requests another attempt after a growing pause.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _Held:
 
 
 class _Questions:
-    """The questions of a round, as commands; what the assignor gets, and what it keeps. ``emit``
+    """The questions of a round as commands, with the assignor's arguments and memory. ``emit``
     takes the commands."""
 
     def __init__(
@@ -88,16 +88,17 @@ class _Questions:
         self._remaining_delay_ms = remaining_delay_ms
         self.now_ms = 0
         self.memory: object = None
-        """Of the assignor, from one computation to the next."""
+        """The assignor's memory from one computation to the next."""
         self._configuration = Configuration()
         self._held: _Held | None = None
         self._given = WorkerGroup(0, {}, {})
-        """The group that the assignor was given."""
+        """The group that was passed to the assignor."""
         self._given_of = self._configuration
-        """What was configured then: a target is of that, whatever is read meanwhile."""
+        """The configuration at that time. A target belongs to it, even if a newer one is read
+        meanwhile."""
 
     def know(self, configuration: Configuration) -> None:
-        """The worker has read this configuration: go on with what waits for it."""
+        """The worker has read this configuration: continue the computation that waits for it."""
         self._configuration = configuration
         held, self._held = self._held, None
         if held is not None:
@@ -108,8 +109,8 @@ class _Questions:
         self._emit(PrepareTarget(number, member_epoch, timeout_ms))
 
     def compute(self, number: int, group: PreparedWorkers, timeout_ms: int) -> None:
-        """See ``Questions``. A worker that knows less than another reads the configuration first;
-        the round ends if it cannot."""
+        """See ``Questions``. A worker that knows less than another one reads the configuration
+        first. If it cannot, the round ends."""
         known = [each.config_offset for each in group.workers.values()]
         newest = max((offset for offset in known if offset is not None), default=-1)
         if newest > self._configuration.offset:
@@ -162,12 +163,12 @@ class _Questions:
         return InstallableTarget(rows, self._items(target.deferred), memory=memory)
 
     def failed(self, *, again: bool) -> InstallableTarget:
-        """See ``Questions``. The group keeps what it has, ``again`` or not."""
+        """See ``Questions``. The group keeps its assignment, ``again`` or not."""
         del again
         return InstallableTarget(error=ASSIGNOR_FAILED)
 
     def is_meant_to_be_refused(self, result: InstallableTarget) -> bool:
-        """See ``Questions``: none is."""
+        """See ``Questions``: never."""
         del result
         return False
 
@@ -184,7 +185,7 @@ class _Questions:
             leader=self._member_id,
             leader_url=self._worker.url,
             config_offset=self._given_of.offset,
-            assigned=None if version else Items(),  # they travel beside it
+            assigned=None if version else Items(),  # the items are sent separately
             revoked=None,
             delay_ms=target.delay_ms,
             version=version,
@@ -202,10 +203,11 @@ class _Questions:
 
 
 class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
-    """The round of this worker, if it has one.
+    """This worker's round, if any.
 
-    ``remaining_delay_ms`` tells what is left of the delay that the last assignment announced;
-    ``suspect_coordinator``: a request showed that it moved, or cannot be reached.
+    ``remaining_delay_ms`` returns the rest of the delay that the last assignment announced;
+    ``suspect_coordinator``: called if a request shows that the coordinator moved or cannot be
+    reached.
     """
 
     def __init__(
@@ -231,16 +233,16 @@ class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
         super().__init__(rounds, self._next, backoff_ms, self._worker_questions)
         self._tries = 0
         self.retry_ms: int | None = None
-        """When to ask for another try, because the assignor has failed."""
+        """When to request another attempt after the assignor has failed."""
 
     def _next(self) -> int:
         self._numbers += 1
         return self._numbers
 
-    # -- what happens ------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------
 
     def answered(self, now_ms: int, answer: Answer) -> None:
-        """The driver answered a question; one that is not open any more does not count."""
+        """The driver answered a question. An answer to one that is not open any more is ignored."""
         self._worker_questions.now_ms = now_ms
         match answer:
             case ComputingLost():
@@ -268,13 +270,13 @@ class Computing(ComputingRounds[PreparedWorkers, InstallableTarget]):
         self._worker_questions.memory = None
 
     def put_out(self) -> None:
-        """This worker is out of the group, and others may compute meanwhile. When it comes back, a
-        new assignment is computed in any case."""
+        """This worker is not in the group any more, and other workers may compute meanwhile. When
+        it comes back, a new assignment is computed in any case."""
         self.another_computed()
         self._tries, self.retry_ms = 0, None
 
     def take_retry(self, now_ms: int) -> bool:
-        """Whether to ask for another try now; true once."""
+        """Whether to request another attempt now; true once."""
         if self.retry_ms is None or now_ms < self.retry_ms:
             return False
         self.retry_ms = None

@@ -1,4 +1,4 @@
-"""What an error code of JoinGroup, SyncGroup, Heartbeat or LeaveGroup means: tables."""
+"""The meaning of the error codes of JoinGroup, SyncGroup, Heartbeat and LeaveGroup: tables."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Reaction(Enum):
     """How the worker reacts to a refusal."""
 
     RETRY = "retry"
-    """The same coordinator, after a backoff."""
+    """Retry with the same coordinator after a backoff."""
     REDISCOVER = "rediscover"
     """Look the coordinator up again, then retry."""
     TAKE_ID = "take the id"
-    """Join again at once, with the id that the coordinator gave."""
+    """Rejoin at once, with the id that the coordinator assigned."""
     REJOIN = "rejoin"
-    """Join again, and go on with what runs."""
+    """Rejoin, and keep the running items."""
     FENCE = "fence"
     """Drop everything as lost and join again as a new member."""
     FATAL = "fatal"
@@ -68,13 +68,13 @@ def reaction(code: int) -> Reaction:
 
 
 def is_at_work(code: int) -> bool:
-    """Whether a coordinator that refuses with this code does its work: it is the right one, and
-    has loaded the group."""
+    """Whether a coordinator that refuses with this code is working: it is the right one, and has
+    loaded the group."""
     return reaction(code) not in (Reaction.RETRY, Reaction.REDISCOVER)
 
 
 def classic_error(api: str, code: int) -> BrokerError:
-    """The exception that tells the user about a refusal, with the way out."""
+    """The user's exception for a refusal, with the way out."""
     retriable = is_retriable(code)
     hint = _HINTS.get(code, "")
     return broker_error(code, error_name(code), None, api=api, retriable=retriable, hint=hint)

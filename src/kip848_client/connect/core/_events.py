@@ -1,6 +1,6 @@
-"""What can happen to a worker's membership beyond what happens to any member, in the past tense.
+"""Events of a worker's core besides those of every member core, in the past tense.
 
-Of the member's own events a driver delivers those of the coordinator (found, lost, heartbeats
+Of the member's own events a driver delivers those about the coordinator (found, lost, heartbeats
 answered), ``LeaveRequested`` and ``TimerFired``.
 """
 
@@ -34,10 +34,10 @@ class WorkerEvent:
 
 @dataclass(frozen=True, slots=True)
 class JoinRequested(WorkerEvent):
-    """The worker is ready to run something.
+    """The worker is ready to run items.
 
     Attributes:
-        configuration: What there is to run.
+        configuration: The connectors and tasks to run.
     """
 
     configuration: Configuration
@@ -47,12 +47,12 @@ class JoinRequested(WorkerEvent):
 class ConfigurationRead(WorkerEvent):
     """The worker has read the configuration.
 
-    What waits for it is started, or computed. A configuration older than the known one is ignored.
-    A change does not ask for a new assignment by itself: one worker is enough for that
+    Starts and computations that wait for it continue. A configuration older than the known one is
+    ignored. A change does not request a new assignment by itself: one worker is enough for that
     (``RebalanceRequested``).
 
     Attributes:
-        configuration: What there is to run.
+        configuration: The connectors and tasks to run.
     """
 
     configuration: Configuration
@@ -63,8 +63,8 @@ class RebalanceRequested(WorkerEvent):
     """The group needs a new assignment.
 
     Attributes:
-        reason: A ``RebalanceReason``, or your own number from 64 to 127.
-        assignors: What is offered from now on; ``None`` if it has not changed.
+        reason: A ``RebalanceReason``, or a custom number from 64 to 127.
+        assignors: The assignors to offer from now on; ``None`` if unchanged.
     """
 
     reason: int
@@ -73,7 +73,7 @@ class RebalanceRequested(WorkerEvent):
 
 @dataclass(frozen=True, slots=True)
 class ItemsStopped(WorkerEvent):
-    """Answer to ``StopItems``: nothing of the items runs any more, or it was cut off.
+    """Answer to ``StopItems``: none of the items runs any more, or the stop was cancelled.
 
     Attributes:
         plan: The number of the ``StopItems``.
@@ -102,7 +102,7 @@ class WorkersPrepared(WorkerEvent):
     Attributes:
         number: The number of the command.
         group: The group; ``None`` if it was refused.
-        refusal: Why; ``None`` if it was not refused.
+        refusal: The reason; ``None`` if it was not refused.
     """
 
     number: int
@@ -116,8 +116,8 @@ class TargetComputed(WorkerEvent):
 
     Attributes:
         number: The number of the command.
-        returned: What the assignor returned, of whatever type.
-        failure: How it failed, with what it raised as ``__cause__``; ``None`` if it returned.
+        returned: The assignor's result, of any type.
+        failure: Its error, with the original exception as ``__cause__``; ``None`` if it returned.
     """
 
     number: int
@@ -140,11 +140,11 @@ class TargetInstalled(WorkerEvent):
 
 @dataclass(frozen=True, slots=True)
 class ComputingLost(WorkerEvent):
-    """No answer to ``PrepareTarget`` or ``InstallTarget``: asking again may help.
+    """No answer to ``PrepareTarget`` or ``InstallTarget``: a retry may help.
 
     Attributes:
         number: The number of the command.
-        why: In words.
+        why: The reason, as text.
     """
 
     number: int
@@ -153,11 +153,11 @@ class ComputingLost(WorkerEvent):
 
 @dataclass(frozen=True, slots=True)
 class ComputingImpossible(WorkerEvent):
-    """``PrepareTarget`` or ``InstallTarget`` failed: asking again cannot help.
+    """``PrepareTarget`` or ``InstallTarget`` failed: a retry cannot help.
 
     Attributes:
         number: The number of the command.
-        error: Why.
+        error: The reason.
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""From the steps of a worker's core to its metrics. Decides nothing."""
+"""Turns the steps of a worker's core into metrics. Contains no decisions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["WorkerMeter"]
 
 class WorkerMeter(MembershipMeter):
     """Measures a worker on either protocol. ``runs`` returns the items that its listener was called
-    to start, not yet to stop."""
+    to start, and not yet to stop."""
 
     def __init__(
         self,
@@ -75,8 +75,8 @@ class WorkerMeter(MembershipMeter):
         return set(items).isdisjoint(self._runs())
 
     def _begins(self, told: Announce) -> bool:
-        """A classic rebalance begins with JoinGroup. What has to stop before is part of the
-        assignment that came last."""
+        """A classic rebalance begins with JoinGroup. Items stopped before it belong to the previous
+        assignment."""
         if self._is_classic:
             return told.new is MemberState.JOINING
         return super()._begins(told)

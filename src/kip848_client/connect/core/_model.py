@@ -1,4 +1,4 @@
-"""What a worker's membership knows: its settings, and the items that it is assigned."""
+"""The data types of a worker's membership: its settings, and its assigned items."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ __all__ = [
 class AssignedItem(NamedTuple):
     """A connector or one of its tasks.
 
-    The same task with another generation is another item: the one is stopped before the other is
-    started.
+    The same task with another generation is another item: the old one is stopped before the new one
+    is started.
 
     Attributes:
         connector: Name of the connector.
@@ -44,10 +44,10 @@ class AssignedItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConnectorTasks:
-    """The tasks of a connector, as they are configured.
+    """The configured tasks of a connector.
 
     Attributes:
-        count: How many.
+        count: The number of tasks.
     """
 
     count: int
@@ -57,20 +57,20 @@ class ConnectorTasks:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What there is to run, as far as a worker has read it.
+    """The connectors and tasks to run, as far as a worker has read the configuration.
 
     Attributes:
         connectors: The tasks of each connector, by name.
     """
 
     offset: int = -1
-    """Which configuration this is; a later one has a higher offset."""
+    """The version of the configuration; newer ones have higher offsets."""
     connectors: Mapping[str, ConnectorTasks] = EMPTY
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedWorkers:
-    """The group at one group epoch, as the worker that computes gets it.
+    """The group at one group epoch, as sent to the computing worker.
 
     Attributes:
         group_epoch: The epoch.
@@ -91,8 +91,8 @@ class WorkerRow:
 
     Attributes:
         member_id: The worker.
-        items: What it is to run.
-        version: How ``said`` is written.
+        items: The items it is to run.
+        version: The version of the encoding of ``said``.
         said: The assignor's data for it.
         error: The assignor's own number for it; 0 for none.
     """
@@ -106,10 +106,10 @@ class WorkerRow:
 
 @dataclass(frozen=True, slots=True)
 class InstallableTarget:
-    """A target in the form that the coordinator takes.
+    """A target in the form for the coordinator.
 
     Attributes:
-        rows: One per worker; none with an error.
+        rows: One per worker; empty if ``error`` is set.
         deferred: Items that run nowhere for now.
         error: The assignor's own number, with which every worker keeps its items; 0 for none.
     """
@@ -118,7 +118,7 @@ class InstallableTarget:
     deferred: tuple[AssignedItem, ...] = ()
     error: int = 0
     memory: object = None
-    """What the assignor is given back with the next group, once this is installed."""
+    """Passed to the assignor with the next group, once this target is installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,22 +135,22 @@ class AssignorVersions:
     minimum_version: int
     maximum_version: int
     said: AssignorMetadata | None = None
-    """What this worker says to it, beside its url and its place in the configuration; ``None`` for
-    nothing, in the newest version that the assignor knows."""
+    """This worker's metadata for it, besides url and config offset; ``None`` for none. Encoded in
+    the newest version that the assignor knows."""
 
     @property
     def version(self) -> int:
-        """Of what this worker writes."""
+        """The version in which this worker encodes its metadata."""
         return self.maximum_version if self.said is None else self.said.version
 
     @property
     def data(self) -> bytes:
-        """What follows url and place."""
+        """The data after url and config offset."""
         return b"" if self.said is None else bytes(self.said.data)
 
     @property
     def own_reason(self) -> int:
-        """This assignor's reason when its worker asks for a new assignment; 0 for none."""
+        """This assignor's own reason when its worker requests a new assignment; 0 for none."""
         return 0 if self.said is None else self.said.reason
 
 
@@ -167,28 +167,29 @@ class WorkerSettings:
     """
 
     url: str
-    """Where the other workers reach this one (``rest.advertised.*``)."""
+    """The URL where other workers reach this one (``rest.advertised.*``)."""
     assignors: tuple[AssignorVersions, ...]
-    """The preferred one first; at least one."""
+    """The assignors, the preferred one first; at least one."""
     instance_id: str | None = None
     """``group.instance.id``; makes the member static."""
     rebalance_timeout_ms: int = 60_000
-    """``rebalance.timeout.ms``: what the coordinator gives a worker to stop what it has lost, and
-    to compute an assignment."""
+    """``rebalance.timeout.ms``: how long the coordinator lets a worker take to stop revoked items,
+    and to compute an assignment."""
     scheduled_rebalance_max_delay_ms: int = 300_000
-    """``scheduled.rebalance.max.delay.ms``: how long the items of a lost worker wait for it."""
+    """``scheduled.rebalance.max.delay.ms``: how long the items of a lost worker wait for its
+    return."""
     session_timeout_ms: int = 45_000
-    """The broker's ``group.consumer.session.timeout.ms``: so long after the last heartbeat that was
-    accepted others may run what this worker runs."""
+    """The broker's ``group.consumer.session.timeout.ms``: how long after the last accepted
+    heartbeat other workers may run this worker's items."""
     task_shutdown_graceful_timeout_ms: int = 5_000
-    """``task.shutdown.graceful.timeout.ms``: what it takes to stop. So long before the end of its
-    session a worker that cannot reach the coordinator begins to stop."""
+    """``task.shutdown.graceful.timeout.ms``: the time needed to stop. A worker that cannot reach
+    the coordinator begins to stop this long before the end of its session."""
     request_timeout_ms: int = 40_000
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000
 
     def of_member(self) -> MemberSettings:
-        """Convert for the member core.
+        """Convert the settings for the member core.
 
         A worker has no offsets to commit and is not polled.
 

@@ -1,9 +1,8 @@
-"""Items under the names that the member core has for what is assigned: topic ids and partitions.
+"""Translates items to the member core's names for assigned resources: topic ids and partitions.
 
-The member core reconciles partitions, and needs to know nothing of them but whether two are the
-same. Tasks of one generation of a connector are the partitions of one topic, by their numbers; the
-connector itself is the partition 0 of a topic of its own
-(``kip848_client.core.connect.resource_of``).
+The member core reconciles partitions and compares them only for equality. The tasks of one
+generation of a connector are the partitions of one topic, by their numbers; the connector itself is
+partition 0 of a topic of its own (``kip848_client.core.connect.resource_of``).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _ITSELF_AS_PARTITION: Final = 0
 
 
 def partitions(given: Iterable[ConnectGroupItems]) -> Assignment:
-    """Rows of a message as partitions; tasks that cannot be are left out."""
+    """Message rows as partitions; invalid tasks are left out."""
     return group_by_topic(
         (resource, _ITSELF_AS_PARTITION if part == ITSELF else part)
         for resource, part in parts_of(given)
@@ -40,7 +39,7 @@ def partitions(given: Iterable[ConnectGroupItems]) -> Assignment:
 
 
 def rows(assignment: Assignment) -> tuple[ConnectGroupItems, ...]:
-    """Partitions as rows of a message."""
+    """Partitions as message rows."""
     return write_items(
         {
             topic_id: (ITSELF,) if connector_of(topic_id)[1] == ITSELF else numbers
@@ -50,7 +49,7 @@ def rows(assignment: Assignment) -> tuple[ConnectGroupItems, ...]:
 
 
 def rows_of_items(given: Iterable[AssignedItem]) -> tuple[ConnectGroupItems, ...]:
-    """Items as rows of a message."""
+    """Items as message rows."""
     held: dict[TopicId, list[int]] = {}
     for item in given:
         held.setdefault(resource_of(item.connector, item.generation), []).append(item.task)
@@ -58,7 +57,7 @@ def rows_of_items(given: Iterable[AssignedItem]) -> tuple[ConnectGroupItems, ...
 
 
 def items(assigned: Iterable[AssignedPartition]) -> tuple[AssignedItem, ...]:
-    """Partitions as the worker knows them, connectors before tasks, sorted."""
+    """Partitions as items of the worker: connectors before tasks, sorted."""
     found: list[AssignedItem] = []
     for each in assigned:
         connector, generation = connector_of(each.topic_id)
@@ -68,7 +67,7 @@ def items(assigned: Iterable[AssignedPartition]) -> tuple[AssignedItem, ...]:
 
 
 def plain(assignment: Assignment) -> Items:
-    """What is assigned as assignors know it: without generations."""
+    """Items in the form for assignors: without generations."""
     connectors: list[str] = []
     tasks: list[ConnectorTaskId] = []
     for topic_id, numbers in assignment:
@@ -81,5 +80,5 @@ def plain(assignment: Assignment) -> Items:
 
 
 def topic_name(topic_id: TopicId) -> str:
-    """By which the member core sorts."""
+    """The name by which the member core sorts."""
     return connector_of(topic_id)[0]

@@ -1,9 +1,9 @@
-"""The next assignment that an assignment has announced (``scheduled.rebalance.max.delay.ms``).
+"""The next assignment, as announced by the current one (``scheduled.rebalance.max.delay.ms``).
 
-An assignor that keeps items for workers that may return says when it wants to compute again, as a
-duration, to all workers. The one that computed asks for it at that time. The others ask a little
-later, each at another moment, in case that one is gone by then; when a new assignment comes first,
-they do not ask at all.
+An assignor that keeps items for workers that may return announces its next computation to all
+workers, as a delay. The worker that computed requests it at that time. The others request it a
+little later, each at another moment, in case that worker is gone by then; if a new assignment
+arrives first, they do not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LAST_SHARE: Final = 100
 
 
 class ScheduledRebalance:
-    """When this worker asks for the next assignment, if it does."""
+    """When this worker requests the next assignment, if it does."""
 
     def __init__(self, member_id: MemberId) -> None:
         spread = zlib.crc32(member_id.encode()) % (_LAST_SHARE - _FIRST_SHARE + 1)
@@ -29,12 +29,13 @@ class ScheduledRebalance:
         self._ends_ms: int | None = None
         """When the delay ends."""
         self.due_ms: int | None = None
-        """When to ask; ``None`` when nothing was announced."""
+        """When to request it; ``None`` if nothing was announced."""
 
     def announced(
         self, now_ms: int, said: bytes, delay_ms: int, *, computed_here: bool, interval_ms: int
     ) -> None:
-        """An assignment says this, in ``said``. One that is repeated does not begin anew."""
+        """An assignment with the metadata ``said`` has arrived. If it is a repetition, the delay
+        does not restart."""
         if said == self._announced:
             return
         self._announced = said
@@ -43,18 +44,18 @@ class ScheduledRebalance:
         self.due_ms = None if self._ends_ms is None else self._ends_ms + grace_ms
 
     def remaining_ms(self, now_ms: int) -> int:
-        """What is left of the delay."""
+        """The rest of the delay."""
         return 0 if self._ends_ms is None else max(0, self._ends_ms - now_ms)
 
     def take_due(self, now_ms: int) -> bool:
-        """Whether to ask now; true once."""
+        """Whether to request it now; true once."""
         if self.due_ms is None or now_ms < self.due_ms:
             return False
-        # What is asked for may say the same words again, and means another delay: other workers
-        # were lost meanwhile.
+        # The next assignment may repeat the same bytes and still announce a new delay, because
+        # other workers were lost meanwhile.
         self.due_ms = self._announced = None
         return True
 
     def forget(self) -> None:
-        """The worker is out of the group: its next assignment is another one."""
+        """The worker is not in the group any more; its next assignment will be a new one."""
         self._announced = self._ends_ms = self.due_ms = None

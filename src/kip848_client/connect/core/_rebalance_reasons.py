@@ -1,8 +1,8 @@
-"""Why this worker asks its group for a new assignment, and whether the coordinator knows.
+"""Why this worker requests a new assignment, and whether the coordinator has received the reason.
 
-A reason is an event and no state: a heartbeat that brings one moves the group epoch, even when it
-is the same as before. So it is in the offer of the heartbeats until one of them is accepted, and
-then it is taken out. Two reasons at once are one event; the later one is told.
+A reason is an event, not a state: each heartbeat that carries one bumps the group epoch, even if it
+is the same reason as before. So heartbeats carry it until one of them is accepted, and then it is
+removed. Two reasons at the same time are one event with the later reason.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ __all__ = ["RebalanceReasons"]
 
 
 class RebalanceReasons:
-    """What heartbeats say of assignors. ``publish`` gives a new offer to the member core.
+    """The assignors in heartbeats. ``publish`` passes a new offer to the member core.
 
-    The config offset in the metadata changes with every change of the configuration. It is told
-    with the next reason, and not as a reason of its own: each would cost an assignment.
+    The config offset in the metadata changes with the configuration. It is sent with the next
+    reason, and not as a reason of its own, which would cost an assignment each time.
     """
 
     def __init__(
@@ -31,9 +31,9 @@ class RebalanceReasons:
         self._publish = publish
         self._reason: int = RebalanceReason.NONE
         self._told_by: int | None = None
-        """The heartbeat that says the reason."""
+        """The heartbeat that carries the reason."""
         self.config_offset = -1
-        """How far this worker knows the configuration."""
+        """The config offset that this worker knows."""
 
     def begin(self, config_offset: int) -> None:
         """The worker joins."""
@@ -41,14 +41,14 @@ class RebalanceReasons:
         self._tell(RebalanceReason.NONE)
 
     def request(self, reason: int, assignors: tuple[AssignorVersions, ...] | None = None) -> None:
-        """The group needs a new assignment. ``assignors``: their new metadata. A reason in it
-        replaces ``reason``."""
+        """The group needs a new assignment. ``assignors``: their new metadata. A reason in it takes
+        precedence over ``reason``."""
         if assignors is not None:
             self._assignors = assignors
         self._tell(reason, of_assignors=assignors is not None)
 
     def sent(self, attempt: int, intent: HeartbeatIntent) -> None:
-        """A heartbeat went out."""
+        """A heartbeat was sent."""
         offer = intent.client_assignors
         if self._reason and offer is not None and any(each.reason for each in offer):
             self._told_by = attempt

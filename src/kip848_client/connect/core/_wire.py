@@ -1,5 +1,5 @@
-"""A worker's heartbeats, and what it computes, between its terms and the wire's: pure translation,
-both ways (docs/reference/draft-protocols.md)."""
+"""Translates a worker's heartbeats and computations between the core's types and wire messages
+(docs/reference/draft-protocols.md). Pure."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def heartbeat_request(group_id: GroupId, intent: HeartbeatIntent) -> ConnectGrou
 
     Args:
         group_id: Name of the group.
-        intent: What the member core wants to send; only consumers subscribe to topics.
+        intent: The member core's content for the heartbeat. Only consumers subscribe to topics.
 
     Returns:
         ConnectGroupHeartbeat.
@@ -93,7 +93,7 @@ def heartbeat_outcome(response: ConnectGroupHeartbeatResponse) -> HeartbeatOutco
     (``is_chosen_by_error``).
 
     Args:
-        response: To ConnectGroupHeartbeat.
+        response: The response to ConnectGroupHeartbeat.
 
     Returns:
         The outcome: accepted or refused.
@@ -126,11 +126,11 @@ def heartbeat_outcome(response: ConnectGroupHeartbeatResponse) -> HeartbeatOutco
 def prepare_request(
     group_id: GroupId, member_id: MemberId, command: PrepareTarget
 ) -> ConnectGroupPrepareAssignmentRequest:
-    """Translate a command into the request. Raises nothing.
+    """Translate a command into its request. Raises nothing.
 
     Args:
         group_id: Name of the group.
-        member_id: This worker.
+        member_id: The id of this worker.
         command: The command.
 
     Returns:
@@ -147,8 +147,8 @@ def prepare_outcome(
     """Translate a response into the event. Raises nothing.
 
     Args:
-        number: That of the command.
-        response: To ConnectGroupPrepareAssignment.
+        number: The number of the command.
+        response: The response to ConnectGroupPrepareAssignment.
 
     Returns:
         The group, or the refusal.
@@ -172,7 +172,7 @@ def prepare_outcome(
 
 
 def _plain(given: tuple[ConnectGroupItems, ...]) -> Items:
-    """Items as assignors know them: without generations."""
+    """Items in the form for assignors: without generations."""
     return Items(
         tuple(sorted({each.connector for each in given if each.runs_connector})),
         tuple(
@@ -184,11 +184,11 @@ def _plain(given: tuple[ConnectGroupItems, ...]) -> Items:
 def install_request(
     group_id: GroupId, member_id: MemberId, command: InstallTarget
 ) -> ConnectGroupInstallAssignmentRequest:
-    """Translate a command into the request. Raises nothing.
+    """Translate a command into its request. Raises nothing.
 
     Args:
         group_id: Name of the group.
-        member_id: This worker.
+        member_id: The id of this worker.
         command: The command.
 
     Returns:
@@ -221,8 +221,8 @@ def install_outcome(
     """Translate a response into the event. Raises nothing.
 
     Args:
-        number: That of the command.
-        response: To ConnectGroupInstallAssignment.
+        number: The number of the command.
+        response: The response to ConnectGroupInstallAssignment.
 
     Returns:
         Installed, or the refusal.
