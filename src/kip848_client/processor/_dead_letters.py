@@ -1,4 +1,5 @@
-"""What a record becomes that cannot be processed: itself, with headers that say what happened."""
+"""Builds dead letters: the record that cannot be processed, with headers that describe the
+error."""
 
 from __future__ import annotations
 
@@ -12,24 +13,24 @@ from kip848_client.records._record import RawRecord, raw_record
 __all__ = ["dead_letter_headers", "unreadable_record"]
 
 _TEXT_MAX: Final = 4_000
-"""An error may say a lot; a record must not become too large by it."""
+"""Limits the error text, so that the record does not become too large."""
 
 
 def unreadable_record(error: RecordUnreadable) -> RawRecord:
-    """What there is of a record that cannot be read. Where its fields cannot be told apart, all of
-    its bytes are the value."""
+    """The readable parts of a record that cannot be read. If its fields cannot be separated, the
+    value has all of its bytes."""
     value = error.value if error.timestamp is not None else error.data
     timestamp = -1 if error.timestamp is None else error.timestamp
     kind = error.timestamp_type or 0
     tp = TopicPartition(error.topic, error.partition)
-    headers: Any = error.headers  # Record has aiokafka's type for them, which knows no null values
+    headers: Any = error.headers  # aiokafka's type has no null values
     return raw_record(tp, error.offset, timestamp, kind, error.key, value, headers)
 
 
 def dead_letter_headers(
     record: Record[Any, Any], error: BaseException
 ) -> list[tuple[str, bytes | None]]:
-    """The headers of the record, and where it was read and why it is here."""
+    """The record's own headers, plus its place in the source topic and the error."""
     kind = type(error)
     ours: dict[str, str] = {
         "kip848.errors.topic": record.topic,

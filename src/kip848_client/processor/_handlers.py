@@ -1,8 +1,8 @@
-"""Calls the user's function, and sends what it returns.
+"""Calls the user's function and sends its results.
 
-Records are taken from the front of those in hand when they are whole, so what is left there is what
-is to be done. The loop over records is the hot path of a processor: a function that is not async
-costs no task, no coroutine and no event a record.
+Records are removed from the front of the fetched records once they are complete, so those that are
+left still have to be processed. The loop over records is a processor's hot path: a function that is
+not async costs no task, coroutine or event per record.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kip848_client.records import Record
 __all__ = ["Function", "RecordHandler", "Rows"]
 
 _TURN_S: Final = 0.01
-"""A function that awaits nothing gives other tasks a turn this often."""
+"""How often a function that never awaits lets other tasks run."""
 
 Function = Callable[[Any], Any]
 Rows = deque[Record[Any, Any]]
@@ -35,7 +35,7 @@ Answer = ev.Processed | ev.FunctionFailed | ev.OutputRefused
 
 
 class RecordHandler:
-    """One function, and where its outputs go."""
+    """Calls one function and sends its outputs."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class RecordHandler:
         function, time = self._function, self._loop.time
         try:
             sending = self._producer.sending()
-        except LocalProtocolError as err:  # somebody has stopped it
+        except LocalProtocolError as err:  # the producer has been stopped elsewhere
             return self._refused(number, taken[0], taken[0], err), 0
         put, send = sending.put, sending.send
         turn_at_s = time() + _TURN_S
@@ -149,7 +149,7 @@ class RecordHandler:
         return ev.Processed(number, until, len(taken)), len(taken)
 
     async def _outputs(self, result: Any) -> Collection[ProducerRecord]:
-        """What the function has returned, awaited if need be."""
+        """The function's outputs, awaited if necessary."""
         if isawaitable(result):
             result = await result
         elif isinstance(result, AsyncIterable):
@@ -185,9 +185,10 @@ class RecordHandler:
         return ev.OutputRefused(number, first.offset, last.offset + 1, told)
 
     def _told(self, error: Exception | asyncio.CancelledError, who: str) -> Exception:
-        """What to say of it; raises where it is we who are cancelled."""
+        """The exception to report. Raises the original one if this task itself is being
+        cancelled."""
         if isinstance(error, StopIteration) and self._dead_letter_topic is None:
-            ended = RuntimeError(f"{who} raised {error!r}")  # no coroutine can raise it (PEP 479)
+            ended = RuntimeError(f"{who} raised {error!r}")  # a coroutine cannot raise it (PEP 479)
             ended.__cause__ = error
             return ended
         if isinstance(error, Exception):
@@ -223,5 +224,5 @@ def _note(error: Exception, first: Record[Any, Any], last: Record[Any, Any]) -> 
     where = f"at offset {first.offset}"
     if last is not first:
         where = f"at offsets {first.offset} to {last.offset}"
-    with suppress(Exception):  # of a frozen dataclass nothing can be set
+    with suppress(Exception):  # a frozen dataclass does not allow it
         error.add_note(f"while processing {first.topic}-{first.partition} {where}")

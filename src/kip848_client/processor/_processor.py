@@ -39,10 +39,11 @@ _Results = Outputs | Awaitable[Outputs] | AsyncIterable[ProducerRecord]
 
 _STOP_TIMEOUT_MS: Final = 30_000
 _PROCESSING_SHARE: Final = 0.5
-"""Of the time to stop: for the transaction that is open. The rest is for closing the clients."""
+"""The share of the stop timeout for the open transaction. The rest is for closing the clients."""
 _GRACE_S: Final = 1.0
 _CLAIMED: Final[WeakSet[Consumer[Any, Any] | Producer[Any, Any]]] = WeakSet()
-"""The clients of processors whose start was called. They start a moment after that."""
+"""The clients of processors whose ``start`` was called. The clients themselves start slightly
+later."""
 
 
 class ExactlyOnceProcessor(Generic[K, V]):
@@ -68,14 +69,14 @@ class ExactlyOnceProcessor(Generic[K, V]):
         ) as processor:
             await processor.run()
 
-    What the function returns and the offsets of the records that it got are committed in one
-    transaction (KIP-98, KIP-447), or neither is. A reader with ``isolation_level="read_committed"``
-    sees each output once. After an aborted transaction the function is called again for the same
-    records: other effects of the function are not undone.
+    The outputs of the function and the offsets of its records are committed in one transaction
+    (KIP-98, KIP-447), or neither is. A reader with ``isolation_level="read_committed"`` sees each
+    output once. After an aborted transaction the function is called again for the same records:
+    other effects of the function are not undone.
 
-    The record that the function has when the transaction is to be closed is waited for. If that
-    takes longer than the producer's ``transaction_timeout_ms``, the coordinator aborts the
-    transaction, and its records are repeated with one transaction for each.
+    A transaction is closed only after the function has finished its current record. If that takes
+    longer than the producer's ``transaction_timeout_ms``, the coordinator aborts the transaction,
+    and its records are repeated with one transaction per record.
 
     With a ``dead_letter_topic``, these records go there, in the same transaction and without
     outputs:
@@ -83,14 +84,14 @@ class ExactlyOnceProcessor(Generic[K, V]):
     - A record whose function raises; with ``batch=True`` every record of the batch.
     - A record with an output that can never be sent, because it is too large or a serializer
       refuses it. The transaction is aborted first, and repeated.
-    - A record that the consumer cannot read (``RecordUnreadable``); all its bytes are the value if
-      its fields make no sense.
+    - A record that the consumer cannot read (``RecordUnreadable``). If its fields cannot be
+      separated, the value has all its bytes.
 
-    A dead letter keeps key, value, time and headers. These headers are added, all text:
+    A dead letter keeps key, value, timestamp and headers. These headers are added, all text:
     ``kip848.errors.topic``, ``kip848.errors.partition``, ``kip848.errors.offset``,
     ``kip848.errors.exception.class.name`` and ``kip848.errors.exception.message``. Without a
-    ``dead_letter_topic``, ``run`` raises what the function raised, with a note that has the
-    record's place, and nothing of the transaction is committed.
+    ``dead_letter_topic``, ``run`` raises the function's error, with a note that has the record's
+    place, and nothing of the transaction is committed.
 
     The processor starts, subscribes and stops both clients; do not use them elsewhere.
 
@@ -100,15 +101,15 @@ class ExactlyOnceProcessor(Generic[K, V]):
             them. It may be a coroutine function, a generator or an async generator. A plain
             function runs in the event loop: it must not block.
         consumer: Not started and not subscribed, with a ``group_id``, ``enable_auto_commit=False``
-            and ``isolation_level="read_committed"``. With a ``dead_letter_topic`` it has no
-            deserializers: decode in the function, so that what cannot be decoded is a dead letter,
-            too.
+            and ``isolation_level="read_committed"``. With a ``dead_letter_topic`` it must have no
+            deserializers: decode in the function, so that a record that cannot be decoded becomes a
+            dead letter as well.
         producer: Not started, with a ``transactional_id`` that no other running processor has, and
             that stays the same when this one starts again (``"billing-" + group_instance_id``).
             Then a transaction that a crash has left open is aborted at the next start, and
-            otherwise only after ``transaction_timeout_ms``. Let that be at most the group's session
-            timeout, and longer than ``commit_interval_ms`` plus the time of the function for the
-            records of that interval.
+            otherwise only after ``transaction_timeout_ms``. Choose that at most as long as the
+            group's session timeout, and longer than ``commit_interval_ms`` plus the time that the
+            function needs for the records of that interval.
         batch: Call the function with a list of records of one partition, as many as are buffered.
         max_records: At most this many records per transaction.
         commit_interval_ms: A transaction is closed this many milliseconds after the function got
@@ -117,7 +118,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
         dead_letter_topic: Name of a topic that the processor does not read. Default: none.
 
     Raises:
-        ConfigError: An argument, or a setting of a client, does not fit.
+        ConfigError: An argument, or a setting of a client, is unsuitable.
     """
 
     @overload
@@ -181,17 +182,17 @@ class ExactlyOnceProcessor(Generic[K, V]):
         topics = ", ".join(sorted(self._topics))
         return f"<ExactlyOnceProcessor {topics} by {self._producer!r}>"
 
-    # -- life ------------------------------------------------------------------------------------
+    # -- life cycle ------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Start the producer, then the consumer, which joins the group.
 
         The producer fences an older one with the same ``transactional_id`` and aborts its open
-        transaction. If this raises anything but ``LocalProtocolError``, both clients are stopped:
-        create new ones, and a new processor. Call ``run`` next.
+        transaction. If this raises anything other than ``LocalProtocolError``, both clients are
+        stopped: create new ones, and a new processor. Call ``run`` next.
 
         Raises:
-            Kip848Error: What ``Producer.start`` and ``Consumer.start`` raise.
+            Kip848Error: The errors of ``Producer.start`` and ``Consumer.start``.
             ConfigError: Consumer and producer are in different clusters.
             LocalProtocolError: ``start`` or ``stop`` was called before, or a client is used
                 elsewhere already; the clients are not touched then.
@@ -220,7 +221,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
         self._check_cluster()
 
     def _check_clients(self) -> None:
-        """Claim the clients. What something else uses is not touched."""
+        """Claim the clients. Clients that are used elsewhere are not touched."""
         for client in (self._consumer, self._producer):
             if client.was_started or client.was_stopped or client in _CLAIMED:
                 raise LocalProtocolError(
@@ -235,7 +236,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
         _CLAIMED.update((self._consumer, self._producer))
 
     def _check_cluster(self) -> None:
-        """Offsets are committed where the outputs are."""
+        """Check that both clients use one cluster: offsets are committed where the outputs are."""
         read, written = self._consumer.cluster_id, self._producer.cluster_id
         if read is not None and written is not None and read != written:
             raise ConfigError(
@@ -254,30 +255,30 @@ class ExactlyOnceProcessor(Generic[K, V]):
     async def run(self, *, stop_on: Iterable[int] = ()) -> None:
         """Process records until ``stop`` or ``request_stop`` is called.
 
-        An error may end it, too. Can be called once. Failed transactions are repeated after a
-        pause, whatever brokers, leaders and the group do; each is logged. Errors that repeating
-        does not help are raised. If it is cancelled, ``stop`` aborts the open transaction. After
-        that, and after an error, the next owner of the partitions reads the records again.
+        An error also ends it. Can be called once. Failed transactions are logged and repeated after
+        a pause, whatever brokers, leaders and the group do. Errors that repetition cannot fix are
+        raised. If it is cancelled, ``stop`` aborts the open transaction. After that, and after an
+        error, the next owner of the partitions reads the records again.
 
         Args:
             stop_on: Signals that call ``request_stop``, as in ``(signal.SIGTERM, signal.SIGINT)``.
-                A second signal has the effect that it had before ``run``. This replaces a handler
-                set with ``loop.add_signal_handler``; in that case call ``request_stop`` in your
-                handler instead.
+                A second signal has the effect that it had before ``run`` was called. This replaces
+                a handler set with ``loop.add_signal_handler``; in that case call ``request_stop``
+                in your handler instead.
 
         Raises:
-            Exception: What the function raised, without a ``dead_letter_topic``.
+            Exception: Any error of the function, without a ``dead_letter_topic``.
             ProducerFenced: Another producer has the transactional id now.
-            ProducerFailed: The producer cannot go on.
-            TransactionAborted: A broker refused an output for good, or the topic of one was not
-                there for ``delivery_timeout_ms``.
-            TransactionTimedOut: The outputs of one record alone did not get through within
+            ProducerFailed: The producer cannot continue.
+            TransactionAborted: A broker refused an output permanently, or the topic of an output
+                did not exist for ``delivery_timeout_ms``.
+            TransactionTimedOut: The outputs of one record alone could not be sent within
                 ``transaction_timeout_ms``, three times in a row.
             BrokerError: An output cannot be sent.
             RecordTooLarge: An output is too large.
             RecordUnreadable: A record cannot be read, and there is no ``dead_letter_topic``; or
-                bytes are damaged, or a batch unpacks to too much. Other errors of
-                ``Consumer.getmany`` are raised, too.
+                bytes are damaged, or a batch decompresses to too much data. Other errors of
+                ``Consumer.getmany`` are raised as well.
             CommitInDoubt: The processor was stopped, or the producer failed, before the last commit
                 was answered.
             ConfigError: A value in ``stop_on`` is not a signal.
@@ -290,7 +291,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
         if self._has_run:
             raise LocalProtocolError("a processor can be run once; make a new one")
         if driver is None or self._runtime.was_stopped or self._is_stop_requested:
-            return  # a signal may come before
+            return  # a signal may arrive before
         with on_first_signal(signals, self.request_stop):
             self._has_run = True
             await driver.run()
@@ -314,8 +315,9 @@ class ExactlyOnceProcessor(Generic[K, V]):
         call waits for the first. A call before ``start`` forbids ``start``.
 
         Args:
-            timeout_ms: The time for all of it, in milliseconds; half of it is for the function and
-                the commit. What is not complete by then is aborted, and read again. Default: 30 s.
+            timeout_ms: The total time limit, in milliseconds; half of it is for the function and
+                the commit. A transaction that is not complete by then is aborted, and its records
+                are read again. Default: 30 s.
 
         Raises:
             LocalProtocolError: The function calls it; call it in another task.
@@ -376,7 +378,8 @@ class ExactlyOnceProcessor(Generic[K, V]):
                 ) from None
 
     async def _stop_producer(self) -> None:
-        """Before the consumer leaves: what it has read is not in a transaction any more then."""
+        """Stop the producer before the consumer leaves, because then no record it has read is in an
+        open transaction."""
         await self._producer.stop(timeout_ms=self._left_ms() // 2)
 
     async def _stop_consumer(self) -> None:

@@ -1,7 +1,7 @@
-"""Performs what the processor's core asks for. No rule of the protocol is in here.
+"""Executes the commands of the processor's core. It contains no protocol rules.
 
-What takes time is a task, its end an event with the number of the command. Records in hand are
-here; the core knows their offsets.
+A command that takes time runs as a task; its result is an event with the number of the command. The
+fetched records are stored here; the core knows their offsets.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _log = logging.getLogger("kip848_client")
 
 
 class ProcessorDriver:
-    """Drives one processor's core. It is the listener of the consumer, too."""
+    """Drives one processor's core. It is also the consumer's rebalance listener."""
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class ProcessorDriver:
         self._waiting: dict[int, asyncio.Future[None]] = {}
         self._ended: asyncio.Future[Exception | None] = self._loop.create_future()
         self.over: Final = asyncio.Event()
-        """``run`` has ended, by whatever way."""
+        """``run`` has ended, for whatever reason."""
 
-    # -- life --------------------------------------------------------------------------------
+    # -- life cycle --------------------------------------------------------------------------
 
     @property
     def in_function(self) -> bool:
@@ -70,7 +70,7 @@ class ProcessorDriver:
         return self._handler.in_function
 
     async def run(self) -> None:
-        """Process until the core says that it has ended. Raises what it says then."""
+        """Process until the core reports its end. Raises the error that it reports."""
         task = self._loop.create_task(self._steps.run(), name="kip848-processor")
         try:
             self._steps.post(ev.RunRequested())
@@ -81,7 +81,7 @@ class ProcessorDriver:
             task.cancel()
             self._release_all()
             try:
-                await asyncio.wait([task])  # the function may have something to close
+                await asyncio.wait([task])  # the function may have resources to close
             finally:
                 self.over.set()
         if not self._ended.done():
@@ -91,17 +91,17 @@ class ProcessorDriver:
             raise error
 
     def stop(self, deadline_ms: int) -> None:
-        """Let ``run`` end, at the latest at the deadline."""
+        """End ``run``, at the latest at the deadline."""
         self._steps.post(ev.StopRequested(deadline_ms))
         self._producer.ends_soon()
 
     def stop_soon(self, within_ms: int) -> None:
-        """The same, from a signal handler or another thread."""
+        """End ``run`` from a signal handler or another thread."""
 
         def stop() -> None:
             self.stop(self._clock.now_ms() + within_ms)
 
-        with suppress(RuntimeError):  # the loop is closed, so nothing runs
+        with suppress(RuntimeError):  # the loop is closed, so nothing is running
             self._loop.call_soon_threadsafe(stop)
 
     def _step(self, event: ev.Event) -> None:
@@ -111,7 +111,7 @@ class ProcessorDriver:
     # -- the listener ------------------------------------------------------------------------
 
     async def on_partitions_revoked(self, revoked: set[TopicPartition], /) -> None:
-        """Return when no transaction has anything of them."""
+        """Return once no open transaction has records of these partitions."""
         if not self._steps.running:
             return
         ticket = next(self._tickets)
@@ -124,10 +124,10 @@ class ProcessorDriver:
                 self._steps.post(ev.WaitEnded(ticket))
 
     def on_partitions_assigned(self, assigned: set[TopicPartition], /) -> None:
-        """They are read from where they are committed."""
+        """Do nothing: the consumer reads them from their committed offsets."""
 
     def on_partitions_lost(self, lost: set[TopicPartition], /) -> None:
-        """Nobody waits for us."""
+        """Report the loss at once: no other member waits for this one."""
         if self._steps.running:
             self._steps.post(ev.Lost(frozenset(lost)))
 
@@ -164,7 +164,7 @@ class ProcessorDriver:
                 self._tell(command)
 
     def _tell(self, command: do.Command) -> None:
-        """Commands that are done at once."""
+        """Commands that are executed at once."""
         match command:
             case do.Cut():
                 self._handler.cut(command)
@@ -195,7 +195,7 @@ class ProcessorDriver:
         for tp in partitions:
             self._hand.pop(tp, None)
 
-    # -- what takes time ---------------------------------------------------------------------
+    # -- commands that take time -------------------------------------------------------------
 
     async def _poll(self, command: do.Poll) -> None:
         try:
@@ -237,12 +237,12 @@ class ProcessorDriver:
 
 
 def _unforeseen(cause: BaseException | None) -> BaseException:
-    """What ``run`` raises when the core has not said that it has ended."""
+    """The error for ``run`` to raise if the core has not reported its end."""
     if cause is None:
         why = "was cancelled from outside (by the function, or by what it calls?)"
         return Kip848Error(f"the processor {why}; stop it and make a new one")
     if isinstance(cause, BaseExceptionGroup) and not isinstance(cause, ExceptionGroup):
-        # none of ours: of the function, and meant for whoever called us
+        # not an error of this library: raised by the function, for the caller of run()
         return next(each for each in cause.exceptions if not isinstance(each, Exception))
     told = Kip848Error(
         f"the processor failed by a bug of its own: {cause!r}; stop it and make a new one"

@@ -1,9 +1,9 @@
-"""Exactly once: read, process, write, with the offsets in the transaction.
+"""Exactly-once processing: read, process and write, with the offsets in the transaction.
 
-The names below are those of the processor's core, pure: ``ProcessorCore.step(now_ms, event) ->
-commands``. When a transaction begins and ends, what an error of it leads to, what is read again,
-and when partitions may be given up. ``ExactlyOnceProcessor`` is in ``_processor``, and what
-performs the commands in ``_processor_driver``: the simulation has the core without them.
+``ProcessorCore`` is pure: ``ProcessorCore.step(now_ms, event) -> commands``. It decides when a
+transaction begins and ends, how its errors are handled, which records are read again, and when
+partitions may be given up. ``ExactlyOnceProcessor`` is in ``_processor``, and its driver in
+``_processor_driver``; the simulation uses the core without them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What the processor's core asks of its driver.
+"""Commands of the processor's core to its driver.
 
-Three things may be under way at once, one of each: a ``Poll``; a ``Process`` or
-``SendDeadLetters``; and one that asks the producer (``Begin``, ``SendOffsets``, ``Commit``,
-``Abort``). What is not numbered is done before the next event is taken.
+Three things may be in progress at the same time, one of each: a ``Poll``; a ``Process`` or
+``SendDeadLetters``; and a call of the producer (``Begin``, ``SendOffsets``, ``Commit``, ``Abort``).
+Commands without a number are complete before the next event.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Base of everything that a step may ask for."""
+    """Base of all commands."""
 
 
 # -- the consumer --------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Poll(Command):
-    """Ask the consumer for records. Answer: ``Polled`` or ``PollFailed``."""
+    """Poll the consumer for records. Answer: ``Polled`` or ``PollFailed``."""
 
     number: int
     max_records: int
@@ -51,23 +51,23 @@ class Poll(Command):
 
 @dataclass(frozen=True, slots=True)
 class TakeUnreadable(Command):
-    """Have this record in hand, behind those of its partition, by the bytes that the error has, and
-    have the consumer read on behind it."""
+    """Append this record to the fetched records of its partition, using the bytes in the error, and
+    seek the consumer past it."""
 
     error: RecordUnreadable
 
 
 @dataclass(frozen=True, slots=True)
 class Drop(Command):
-    """Forget the records in hand of these partitions: they are lost."""
+    """Discard the fetched records of these partitions, which are lost."""
 
     partitions: Collection[TopicPartition]
 
 
 @dataclass(frozen=True, slots=True)
 class Rewind(Command):
-    """Forget the records in hand of these partitions, and have the consumer read them again from
-    these offsets, as far as they are still assigned."""
+    """Discard the fetched records of these partitions, and seek the consumer to these offsets,
+    where the partitions are still assigned."""
 
     offsets: Mapping[TopicPartition, int]
 
@@ -84,8 +84,8 @@ class Release(Command):
 
 @dataclass(frozen=True, slots=True)
 class Process(Command):
-    """Call the function for the records in hand from ``first`` until ``until``, one after the other
-    or as one batch, and send what it returns. Answer: ``Processed``, ``FunctionFailed`` or
+    """Call the function for the fetched records from ``first`` until ``until``, one after the other
+    or as one batch, and send its outputs. Answer: ``Processed``, ``FunctionFailed`` or
     ``OutputRefused``."""
 
     number: int
@@ -96,8 +96,8 @@ class Process(Command):
 
 @dataclass(frozen=True, slots=True)
 class Cut(Command):
-    """End this ``Process`` after the record that the function has; a batch is not cut. ``discard``:
-    nor send what comes of it, the transaction is over."""
+    """End this ``Process`` after the function's current record; a batch is not interrupted.
+    ``discard``: do not send its outputs either, because the transaction is over."""
 
     number: int
     discard: bool
@@ -105,7 +105,7 @@ class Cut(Command):
 
 @dataclass(frozen=True, slots=True)
 class SendDeadLetters(Command):
-    """Send the records in hand from ``first`` until ``until`` to the dead-letter topic. Answer:
+    """Send the fetched records from ``first`` until ``until`` to the dead-letter topic. Answer:
     ``Processed`` or ``Failed``."""
 
     number: int
@@ -127,8 +127,8 @@ class Begin(Command):
 
 @dataclass(frozen=True, slots=True)
 class SendOffsets(Command):
-    """Send these offsets (of the next record each) with the transaction, in the consumer's name as
-    it is in this moment. Answer: ``Done`` or ``Failed``."""
+    """Send these offsets (of the next record of each partition) with the transaction, for the
+    consumer's current membership. Answer: ``Done`` or ``Failed``."""
 
     number: int
     offsets: Mapping[TopicPartition, int]
@@ -136,15 +136,16 @@ class SendOffsets(Command):
 
 @dataclass(frozen=True, slots=True)
 class Commit(Command):
-    """Commit the transaction, or ask what came of that. Answer: ``Done`` or ``Failed``."""
+    """Commit the transaction, or ask for the result of an earlier commit. Answer: ``Done`` or
+    ``Failed``."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Abort(Command):
-    """Abort the transaction; also while something else of it is under way, whose answer does not
-    count any more. Answer: ``Done`` or ``Failed``."""
+    """Abort the transaction, even while another call for it is in progress; the answer of that call
+    is then ignored. Answer: ``Done`` or ``Failed``."""
 
     number: int
 
@@ -154,14 +155,14 @@ class Abort(Command):
 
 @dataclass(frozen=True, slots=True)
 class Ended(Command):
-    """``run`` returns, or raises ``error``. What is still under way is cancelled."""
+    """``run`` returns, or raises ``error``. Everything still in progress is cancelled."""
 
     error: Exception | None
 
 
 @dataclass(frozen=True, slots=True)
 class Notice(Command):
-    """Log this: something that the user may want to know and that nothing is raised for."""
+    """Log something the user may want to know and that raises no error."""
 
     text: str
     warning: bool

@@ -1,25 +1,25 @@
-"""One processor: records in, outputs and offsets out, in transactions one after the other.
+"""The core of a processor: records in, outputs and offsets out, in one transaction after another.
 
 Theory of operation
 -------------------
-A transaction begins when there are records in hand and is closed when it has ``max_records`` of
+A transaction begins when records have been fetched. It is closed when it has ``max_records`` of
 them, ``commit_interval_ms`` after the first, or when a partition is to be given up or the processor
-stopped. Closing means: let the function finish the record it has, send the offsets after what is
-whole, commit. What is in hand beyond that is for the next transaction.
+stopped. Closing means: let the function finish its current record, send the offsets after the
+complete records, commit. Other fetched records are left for the next transaction.
 
-What harms a transaction aborts it, and its records are read again: the consumer is moved back to
-the first record that no commit has covered. It is the same for whatever the brokers say of a member
-or a transaction that they do not know any more; who is still a member and of what, the consumer
-finds out. A commit that was sent is different: only its answer tells what to read next, so it is
-asked for until it is there.
+An error aborts the transaction, and its records are read again: the consumer seeks back to the
+first record that no commit has covered. This is the same for all broker errors about an unknown
+member or transaction; the consumer finds out whether it is still a member and what it is assigned.
+A commit that was sent is different: only its answer shows what to read next, so it is requested
+until the answer arrives.
 
-The group's rules: a partition that is asked back is given up when no transaction with its records
-is open, so that whoever gets it begins after them. One that is lost is nobody's to wait for: a
-transaction with its records is aborted, unless the commit was sent. Then, as after our own end, the
-broker keeps the successor waiting until it is settled.
+The rules of the group: a revoked partition is given up when no open transaction has records of it,
+so that its next owner begins after them. For a lost partition no other member waits: a transaction
+with its records is aborted, unless the commit was sent. In that case, and after this processor has
+ended, the broker keeps the next owner waiting until the transaction is settled.
 
-Before a transaction with records left over from the last one, the consumer is asked for one more:
-asking is what tells it that the application lives, and lets it give partitions up.
+If records are left over from the last transaction, the consumer is polled once before the next one
+begins. The poll shows that the application is alive, and lets the consumer give up partitions.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ __all__ = ["ProcessorCore"]
 
 @dataclass(slots=True)
 class _Work:
-    """Records that the function has, or that are being sent as dead letters."""
+    """Records that the function is processing, or that are being sent as dead letters."""
 
     number: int
     portion: Portion
     is_cut: bool = False
     is_discarded: bool = False
-    """Its transaction is over; what it answers does not count."""
+    """Its transaction is over; its answer is ignored."""
     is_given_up: bool = False
-    """The group has asked the partition back: what is left of it is not ours to process."""
+    """The group has revoked the partition: the rest of the records must not be processed here."""
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class _Revocation:
 
 
 class ProcessorCore:
-    """``jitter`` varies pauses."""
+    """Decides when transactions begin and end. ``jitter`` varies pauses."""
 
     def __init__(self, settings: ProcessorSettings, jitter: Jitter) -> None:
         self._settings = settings
@@ -92,57 +92,57 @@ class ProcessorCore:
         self._progress = Progress()
         self._unsendable = Unsendable()
         self._overruns = Overruns()
-        # -- what is under way
+        # -- in progress
         self._reading: int | None = None
         self._work: _Work | None = None
         self._asking: int | None = None
-        # -- of the transaction
+        # -- state of the transaction
         self._in_it = 0
-        """Records that are whole."""
+        """The number of complete records."""
         self._close_at_ms: int | None = None
         self._harm: Exception | None = None
         """Why it must be aborted."""
         # -- between transactions
         self._has_polled = False
-        """The consumer was asked since the last one."""
+        """The consumer was polled since the last transaction."""
         self._again_at_ms = 0
-        """Until then what has failed is not tried again."""
+        """Nothing that has failed is retried before this time."""
         self._failures = 0
-        """In a row."""
+        """Failures in a row."""
         self._revocations: dict[int, _Revocation] = {}
         self._stop_by_ms: int | None = None
         self._error: Exception | None = None
-        """What ``run`` is to raise, once no transaction is open."""
+        """The error for ``run`` to raise, once no transaction is open."""
         self._read_error: Exception | None = None
-        """What the consumer raised: the error, once nothing that was read before it is in hand."""
+        """The consumer's error. It becomes the error once no record fetched before it is left."""
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- queries -----------------------------------------------------------------------------
 
     @property
     def state(self) -> State:
-        """Where the transaction is."""
+        """The state of the transaction."""
         return self._state
 
     @property
     def stale(self) -> int:
-        """Answers that did not count any more."""
+        """How many answers were no longer expected."""
         return self._stale
 
     @property
     def deadline_ms(self) -> int | None:
-        """When to deliver ``TimerFired`` if nothing happens before; ``None`` for never."""
+        """When to deliver ``TimerFired`` if no other event comes first; ``None`` for never."""
         if self._state is State.ENDED or not self._is_running:
             return None
         times = [self._again_at_ms, *(each.deadline_ms for each in self._revocations.values())]
         times += [each for each in (self._close_at_ms, self._stop_by_ms) if each is not None]
-        # what is overdue waits for an answer
+        # a time that has passed waits for an answer, not for the timer
         return min((each for each in times if each > self._now), default=None)
 
     # -- the step ----------------------------------------------------------------------------
 
     def step(self, now_ms: int, event: ev.Event) -> tuple[do.Command, ...]:
-        """Take one event; returns what to do, in order. Raises ``LocalProtocolError``, with nothing
-        changed, for a second ``RunRequested``."""
+        """Apply one event and return the commands, in order. Raises ``LocalProtocolError``, with
+        nothing changed, for a second ``RunRequested``."""
         if isinstance(event, ev.RunRequested) and self._is_running:
             raise LocalProtocolError("a processor can be run once; make a new one")
         self._now = max(self._now, now_ms)
@@ -175,7 +175,7 @@ class ProcessorCore:
             case _:
                 raise LocalProtocolError(f"not an event of a processor: {event!r}")
 
-    # -- what the group says -----------------------------------------------------------------
+    # -- group events ------------------------------------------------------------------------
 
     def _on_revoked(self, ticket: int, partitions: frozenset[TopicPartition]) -> None:
         patience_ms = self._settings.revocation_patience_ms
@@ -185,7 +185,8 @@ class ProcessorCore:
             self._work.is_given_up = True
 
     def _give_back(self, offsets: dict[TopicPartition, int]) -> None:
-        """The consumer has these again: a partition that was asked back may stay after all."""
+        """Return unprocessed records to the consumer, because a revoked partition may stay after
+        all."""
         if offsets:
             self._out.append(do.Rewind(offsets))
 
@@ -242,12 +243,12 @@ class ProcessorCore:
             self._read_error = event.error
 
     def _take_unreadable(self, error: RecordUnreadable) -> None:
-        """It becomes a dead letter when those before it are processed."""
+        """The unreadable record becomes a dead letter once those before it are processed."""
         tp = TopicPartition(error.topic, error.partition)
         portion = Portion(tp, error.offset, error.offset + 1, 1)
         self._out.append(do.TakeUnreadable(error))
         self._progress.polled((portion,))
-        if self._unsendable.of(portion) is None:  # an aborted transaction may have had it
+        if self._unsendable.of(portion) is None:  # an aborted transaction may have added it
             self._unsendable.add(tp, portion.first, portion.until, error)
             self._notice(f"a record becomes a dead letter: {error}")
 
@@ -313,7 +314,7 @@ class ProcessorCore:
             self._send_failed(event.error)
 
     def _send_failed(self, error: Exception) -> None:
-        """Something of the transaction could not be sent."""
+        """An output or the offsets of the transaction could not be sent."""
         found = reaction(error)
         if found is Reaction.OVER:
             self._end(error)
@@ -390,7 +391,7 @@ class ProcessorCore:
         self._has_polled = False
 
     def _later(self, why: str) -> None:
-        """Try again after a pause."""
+        """Retry after a pause."""
         settings = self._settings
         first_ms, max_ms = settings.retry_backoff_ms, settings.retry_backoff_max_ms
         self._again_at_ms = self._now + backoff_ms(self._failures, first_ms, max_ms, self._jitter)
@@ -398,15 +399,15 @@ class ProcessorCore:
         self._notice(why)
 
     def _ask_again(self, why: str) -> None:
-        """What goes on meanwhile is asked for soon: the answer itself takes its time."""
+        """Ask soon about an operation that is still in progress; the answer itself takes time."""
         self._again_at_ms = self._now + self._settings.retry_backoff_ms
         self._notice(why)
 
-    # -- moves: one after the other until nothing is to be done now ------------------------------
+    # -- actions: one after the other until nothing is left to do now ----------------------------
 
     @property
     def _is_closing(self) -> bool:
-        """Whether the transaction shall take no more records."""
+        """Whether the transaction should take no more records."""
         if self._stop_by_ms is not None or self._error is not None or self._revocations:
             return True
         if self._work is None and not self._progress.has_done:
@@ -417,22 +418,22 @@ class ProcessorCore:
 
     @property
     def _is_next_alone(self) -> bool:
-        """Whether what is in hand is to have a transaction of its own."""
+        """Whether the next records must have a transaction of their own."""
         portion = self._progress.next
         return portion is not None and self._overruns.has(portion)
 
     @property
     def _is_overdue(self) -> bool:
-        """Whether somebody has waited long enough for the end of the transaction."""
+        """Whether a revocation has waited long enough for the end of the transaction."""
         return any(self._now >= each.deadline_ms for each in self._revocations.values())
 
     def _move(self) -> None:
-        """Do what is to be done now."""
+        """Do everything that is due now."""
         if self._work is None and not self._progress.records:
             self._error = self._error or self._read_error
         state = self._state
         if not self._is_running or state in (State.BEGINNING, State.IDLE, State.ENDED):
-            self._release_all()  # nothing of them is in a transaction
+            self._release_all()  # no open transaction has their records
         if not self._is_running or state is State.ENDED:
             return
         if self._stop_by_ms is not None and self._now >= self._stop_by_ms:
@@ -489,7 +490,7 @@ class ProcessorCore:
             self._go_on()
 
     def _go_on(self) -> None:
-        """Process what is in hand, or ask for more."""
+        """Process the next fetched records, or poll for more."""
         portion = self._progress.take()
         if portion is not None:
             if self._close_at_ms is None:
@@ -535,7 +536,7 @@ class ProcessorCore:
         self._out.append(do.Poll(self._numbers, max_records, wait_ms))
 
     def _abort(self) -> None:
-        """Abort, whatever of the transaction is under way."""
+        """Abort the transaction, whatever is in progress for it."""
         if self._harm is not None and self._error is None:
             way_out = self._overrun(self._harm)
             if self._error is None:
@@ -546,7 +547,8 @@ class ProcessorCore:
         self._out.append(do.Abort(self._ask()))
 
     def _overrun(self, harm: Exception) -> str:
-        """What is to be done about it, if it was open for too long."""
+        """Handle a transaction that was open for too long. Returns the advice for the log; empty if
+        it was not."""
         if not overran(harm):
             return ""
         self._error = self._overruns.overrun(self._progress.offsets, harm)
@@ -580,5 +582,5 @@ class ProcessorCore:
 
 
 def _said(error: Exception) -> str:
-    """What it says. Of one that is not ours no method of its own may fail here."""
+    """The text of an error. A foreign exception's own methods must not raise here."""
     return str(error) if isinstance(error, Kip848Error) else shown(error)

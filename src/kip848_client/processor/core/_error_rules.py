@@ -1,4 +1,4 @@
-"""What an error of the producer means for the transaction, and for the processor."""
+"""The reactions to producer errors, for the transaction and the processor."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Reaction", "is_of_the_record", "is_one_record", "overran", "reaction
 
 
 class Reaction(Enum):
-    """What to do."""
+    """The reactions."""
 
     AGAIN = "abort the transaction, read its records again and go on"
     DOUBT = "ask again: the transaction may be committed"
@@ -37,14 +37,15 @@ class Reaction(Enum):
 
 _PASSING: Final = frozenset(
     {
-        # the group does not know the member, or not in this epoch: all of them mean the same to us
+        # the group does not know the member, or not in this epoch: all of these are treated alike
         ErrorCode.ILLEGAL_GENERATION,
         ErrorCode.UNKNOWN_MEMBER_ID,
         ErrorCode.GROUP_ID_NOT_FOUND,
         ErrorCode.FENCED_INSTANCE_ID,
         ErrorCode.STALE_MEMBER_EPOCH,
         ErrorCode.REBALANCE_IN_PROGRESS,
-        # the transaction was ended, or its numbers were lost: the producer goes on with others
+        # the transaction was ended, or its sequence numbers were lost: the producer continues with
+        # new ones
         ErrorCode.TRANSACTION_ABORTABLE,
         ErrorCode.INVALID_TXN_STATE,
         ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -54,7 +55,7 @@ _PASSING: Final = frozenset(
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     }
 )
-"""A producer that could not go on after one of these says ``ProducerFailed``."""
+"""If the producer cannot continue after one of these, it raises ``ProducerFailed``."""
 
 
 _ENDED_WITHOUT_US: Final = frozenset(
@@ -67,8 +68,8 @@ _ENDED_WITHOUT_US: Final = frozenset(
 
 
 def reaction(error: Exception) -> Reaction:
-    """What ``error`` means. A call that refuses something for good says so by a ``BrokerError``; a
-    transaction that was harmed has the reason as its cause."""
+    """The reaction to ``error``. A call that is refused permanently raises ``BrokerError``; a
+    failed transaction has the reason as its cause."""
     match error:
         case ProducerFailed():
             return Reaction.OVER
@@ -82,32 +83,32 @@ def reaction(error: Exception) -> Reaction:
             return Reaction.GIVE_UP
         case TransportError():
             return Reaction.AGAIN
-        case SchemaUnavailable():  # else the records to come would be alike
+        case SchemaUnavailable():  # otherwise the following records would fail alike
             return Reaction.AGAIN if error.retriable else Reaction.GIVE_UP
         case Kip848Error():
             return Reaction.GIVE_UP
         case _:
-            return Reaction.POISON  # what a serializer raises
+            return Reaction.POISON  # raised by a serializer
 
 
 def is_of_the_record(error: Exception) -> bool:
-    """Whether an error of the function was caused by its record. Running out of memory was not: the
-    following records would become dead letters, too."""
+    """Whether an error of the function was caused by its record. A lack of memory was not:
+    otherwise the following records would become dead letters as well."""
     return not isinstance(error, MemoryError)
 
 
 def is_one_record(error: Exception) -> TypeGuard[RecordUnreadable]:
-    """Whether ``error``, which the consumer raised, is about one record and has its bytes. Damaged
-    bytes may be whole when they are fetched again, and of a batch that was not unpacked there are
-    no records."""
+    """Whether the consumer's ``error`` is about a single record and has its bytes. Damaged bytes
+    may be intact when they are fetched again, and a batch that was not decompressed has no single
+    records."""
     return isinstance(error, RecordUnreadable) and (
         error.data is not None or error.timestamp is not None
     )
 
 
 def overran(error: BaseException | None) -> bool:
-    """Whether ``error`` says that the coordinator has ended the transaction before we did. A
-    successor ends it, too, but then it cannot be aborted any more either."""
+    """Whether ``error`` means that the coordinator has ended the transaction. A successor also ends
+    it, but then it cannot be aborted any more either."""
     match error:
         case TransactionTimedOut():
             return True
@@ -129,7 +130,7 @@ def _of_harm(cause: BaseException | None) -> Reaction:
             passing = cause.code in _PASSING or is_retriable(cause.code)
             return Reaction.AGAIN if passing else Reaction.GIVE_UP
         case DeliveryTimedOut() if cause.cause is not None:
-            # the topic was deleted, and nobody has created it again in all that time
+            # the topic was deleted, and was not created again in all that time
             return Reaction.GIVE_UP
         case RecordTooLarge() | ConfigError():
             return Reaction.GIVE_UP

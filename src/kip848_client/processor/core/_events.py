@@ -1,7 +1,7 @@
-"""What can happen to the processor's core.
+"""Events of the processor's core.
 
-All are in the past tense. Those that answer a command carry its number; a number that does not
-count any more is ignored and counted.
+All names are in the past tense. Events that answer a command carry its number; an event whose
+number is no longer expected is ignored and counted.
 """
 
 from __future__ import annotations
@@ -32,32 +32,33 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Base of everything that a step takes."""
+    """Base of all events."""
 
 
-# -- what the application does -------------------------------------------------------------------
+# -- requests of the application -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequested(Event):
-    """Consumer and producer are started: begin."""
+    """Consumer and producer are started: begin processing."""
 
 
 @dataclass(frozen=True, slots=True)
 class StopRequested(Event):
-    """Process nothing more, end the transaction, and end. What takes longer than the deadline is
-    not waited for. Again: the nearer deadline counts."""
+    """Process nothing more, end the transaction, and end. Anything unfinished at the deadline is
+    abandoned. If posted again, the nearer deadline counts."""
 
     deadline_ms: int
 
 
-# -- what the consumer says ----------------------------------------------------------------------
+# -- consumer events -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Polled(Event):
-    """Answer to ``Poll``, also when nothing came. The portions are in hand from now on; told in the
-    very moment in which the consumer has handed them out, with nothing in between."""
+    """Answer to ``Poll``, also if it returned no records. The driver now has the records of these
+    portions. Must be posted in the same moment in which the consumer has returned them, with
+    nothing in between."""
 
     number: int
     portions: tuple[Portion, ...] = ()
@@ -65,7 +66,7 @@ class Polled(Event):
 
 @dataclass(frozen=True, slots=True)
 class PollFailed(Event):
-    """Answer to ``Poll``: the consumer raised. It has handed nothing out."""
+    """Answer to ``Poll``: the consumer raised, and returned no records."""
 
     number: int
     error: Exception
@@ -73,8 +74,8 @@ class PollFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class Revoked(Event):
-    """The group wants these partitions back; nothing of them is handed out any more. They are given
-    up when ``Release`` with this ticket has come, not before."""
+    """The group revokes these partitions; the consumer returns no more records of them. They must
+    not be given up before ``Release`` with this ticket."""
 
     ticket: int
     partitions: Collection[TopicPartition]
@@ -82,26 +83,26 @@ class Revoked(Event):
 
 @dataclass(frozen=True, slots=True)
 class WaitEnded(Event):
-    """Whoever waited with this ticket waits no more. (The group asks again, then.)"""
+    """The caller with this ticket no longer waits. (The group then asks again.)"""
 
     ticket: int
 
 
 @dataclass(frozen=True, slots=True)
 class Lost(Event):
-    """These partitions are not ours any more, and may be somebody else's already."""
+    """These partitions are lost, and may belong to another member already."""
 
     partitions: Collection[TopicPartition]
 
 
-# -- what the function does ----------------------------------------------------------------------
+# -- function results ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Processed(Event):
-    """Answer to ``Process`` or ``SendDeadLetters``: the ``records`` from ``first`` of the command
-    until ``until`` are whole, their outputs sent. ``until`` is that of the command, or less if it
-    was cut short: ``first`` if nothing is whole."""
+    """Answer to ``Process`` or ``SendDeadLetters``: the ``records`` from the command's ``first``
+    until ``until`` are complete, with their outputs sent. ``until`` equals that of the command, or
+    is less if it was interrupted; it equals ``first`` if no record is complete."""
 
     number: int
     until: int
@@ -111,8 +112,8 @@ class Processed(Event):
 @dataclass(frozen=True, slots=True)
 class FunctionFailed(Event):
     """Answer to ``Process``: the function raised for the records from ``first`` until ``until`` (or
-    returned what is no output), and nothing of theirs was sent. The ``records`` before them are
-    whole."""
+    returned an invalid output), and none of their outputs were sent. The ``records`` before them
+    are complete."""
 
     number: int
     first: int
@@ -123,8 +124,8 @@ class FunctionFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class OutputRefused(Event):
-    """Answer to ``Process``: an output of the records from ``first`` until ``until`` was refused,
-    and others of theirs may have been sent."""
+    """Answer to ``Process``: an output of the records from ``first`` until ``until`` was refused.
+    Other outputs of theirs may have been sent."""
 
     number: int
     first: int
@@ -132,19 +133,19 @@ class OutputRefused(Event):
     error: Exception
 
 
-# -- what the producer says ----------------------------------------------------------------------
+# -- producer results ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Done(Event):
-    """``Begin``, ``SendOffsets``, ``Commit`` or ``Abort`` is done."""
+    """``Begin``, ``SendOffsets``, ``Commit`` or ``Abort`` has succeeded."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Failed(Event):
-    """It is not, or ``SendDeadLetters`` is not: what the producer raised."""
+    """One of these or ``SendDeadLetters`` has failed, with the producer's error."""
 
     number: int
     error: Exception
@@ -152,4 +153,4 @@ class Failed(Event):
 
 @dataclass(frozen=True, slots=True)
 class TimerFired(Event):
-    """``deadline_ms`` has come."""
+    """``deadline_ms`` is reached."""

@@ -1,4 +1,4 @@
-"""The nouns of processing exactly once: settings, states, runs of records."""
+"""Data types of exactly-once processing: settings, states, and portions of records."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ __all__ = ["Portion", "ProcessorSettings", "State"]
 
 @dataclass(frozen=True, slots=True)
 class ProcessorSettings:
-    """What the core has to know; see ``ExactlyOnceProcessor`` for what the user sets of it."""
+    """The settings of the core. ``ExactlyOnceProcessor`` explains those that users set."""
 
     max_records: int = 500
-    """Of one transaction."""
+    """The limit for one transaction."""
     commit_interval_ms: int = 100
-    """How long a transaction that has records stays open for more."""
+    """How long a transaction with records stays open for more."""
     dead_letters: bool = False
-    """Records that the function cannot process go to a topic of their own."""
+    """Whether records that the function cannot process go to a dead-letter topic."""
     revocation_patience_ms: int = 150_000
-    """How long a transaction may take to its end after the group has asked for a partition back;
-    then it is aborted."""
+    """How long a transaction may take to end after the group has revoked a partition; then it is
+    aborted."""
     poll_wait_ms: int = 1_000
     """How long a poll waits while no transaction is open."""
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 10_000
-    """Between attempts that fail one after the other."""
+    """The longest pause between attempts that fail in a row."""
 
 
 class State(Enum):
-    """Where the transaction of a processor is.
+    """The state of a processor's transaction.
 
     ::
 
@@ -43,27 +43,28 @@ class State(Enum):
     """
 
     IDLE = "IDLE"
-    """None is open. The only state in which partitions are given up that had records in one."""
+    """No transaction is open. Only in this state are partitions given up whose records were in
+    one."""
     BEGINNING = "BEGINNING"
     OPEN = "OPEN"
     """It takes outputs: records are read and processed."""
     SENDING_OFFSETS = "SENDING_OFFSETS"
     COMMITTING = "COMMITTING"
-    """Asked for, and asked for again for as long as the outcome is in doubt. Nothing but an answer
-    leads out of it."""
+    """The commit is requested, repeatedly while its result is in doubt. Only an answer ends this
+    state."""
     ABORTING = "ABORTING"
-    """Then what it had read is read again."""
+    """The records of the transaction are then read again."""
     ENDED = "ENDED"
-    """``run`` has returned or raised. Nothing leads out of it."""
+    """``run`` has returned or raised. No transition leads out of this state."""
 
 
 class Portion(NamedTuple):
-    """Records that are in hand and follow each other in a partition."""
+    """Consecutive fetched records of a partition."""
 
     partition: TopicPartition
     first: int
-    """The offset of the first one."""
+    """The offset of the first record."""
     until: int
-    """The offset of the last one, plus 1."""
+    """The offset of the last record, plus 1."""
     records: int
-    """How many: offsets may have gaps."""
+    """The number of records; it may be less than the range, because offsets may have gaps."""

@@ -1,14 +1,15 @@
-"""Transactions that were open for longer than their coordinator allows, and how to get past them.
+"""Handles transactions that were open for longer than their coordinator allows.
 
-The coordinator counts from the first output of a transaction to its end. So a record that takes
-long does no harm by itself: its outputs come after the work. It does where others of the same
-transaction have sent theirs before it. The same records again would overrun again, for ever. So
-what was in such a transaction is repeated with a transaction for each record (or batch), until it
-is committed. If one overruns even so, several times in a row, the end has to be somebody else's to
-find: a transaction with nothing else in it cannot be made smaller.
+The coordinator measures from the first output of a transaction to its end. So a slow record does no
+harm by itself, because its outputs come after the work. It does harm if other records of the same
+transaction have sent outputs before it. Repeating the same records together would overrun forever.
+So the records of such a transaction are repeated with one transaction per record (or batch), until
+they are committed. If even such a transaction overruns, several times in a row, the processor
+fails: a transaction with a single record cannot be made smaller.
 
-What was not in it goes on as ever, in transactions without those. There may be much of it before
-they come again: a consumer hands out what it has fetched of one partition before the next one's.
+Other records continue as usual, in transactions without those. There may be many of them before
+those records come up again: a consumer returns all fetched records of one partition before the next
+one's.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from kip848_client.processor.core._model import Portion
 __all__ = ["ALONE_MAX", "Overruns"]
 
 ALONE_MAX: Final = 3
-"""So often in a row one record may overrun in a transaction of its own."""
+"""How often in a row one record may overrun in a transaction of its own."""
 
 
 class Overruns:
-    """What is to be repeated record by record."""
+    """The records to be repeated one by one."""
 
     def __init__(self) -> None:
         self._until: dict[TopicPartition, int] = {}
@@ -36,20 +37,20 @@ class Overruns:
         self._in_a_row: dict[TopicPartition, int] = {}
         """How often a record overran in a transaction of its own."""
         self.is_alone = False
-        """Whether the transaction is for one record (or batch)."""
+        """Whether the transaction is for a single record (or batch)."""
 
     def has(self, portion: Portion) -> bool:
-        """Whether its first record (or batch) is to have a transaction of its own."""
+        """Whether the first record (or batch) must have a transaction of its own."""
         return portion.first < self._until.get(portion.partition, 0)
 
     def begun(self) -> None:
-        """Another transaction."""
+        """Another transaction has begun."""
         self._tried.clear()
         self.is_alone = False
 
     def take(self, portion: Portion) -> bool:
-        """The transaction has this next. Returns whether it is for its first record (or batch)
-        alone."""
+        """The transaction takes this portion next. Returns whether it is for the first record (or
+        batch) alone."""
         self.is_alone = self.has(portion)
         return self.is_alone
 
@@ -60,8 +61,8 @@ class Overruns:
     def overrun(
         self, done: Mapping[TopicPartition, int], error: Exception
     ) -> TransactionTimedOut | None:
-        """A transaction was, with the records before ``done`` by partition. Returns the error to
-        end with, if it makes no sense to repeat it."""
+        """A transaction has overrun, with the records before ``done`` by partition. Returns the
+        error to fail with if repetition is useless."""
         in_it = {**done, **self._tried}
         for tp, until in in_it.items():
             self._until[tp] = max(until, self._until.get(tp, 0))
@@ -77,14 +78,14 @@ class Overruns:
         )
 
     def committed(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """What is before these will not come again."""
+        """Records before these offsets will not come up again."""
         for tp, offset in offsets.items():
             self._in_a_row.pop(tp, None)
             if self._until.get(tp, offset + 1) <= offset:
                 del self._until[tp]
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """These are not ours any more."""
+        """These partitions are no longer assigned."""
         for tp in partitions:
             self._until.pop(tp, None)
             self._tried.pop(tp, None)

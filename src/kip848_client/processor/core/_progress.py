@@ -1,4 +1,4 @@
-"""Which records are in hand, which are in the transaction, and where to read again from."""
+"""Which records are fetched, which are in the transaction, and where to read from again."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """The records that the consumer has handed out and no transaction has committed.
+    """Records that the consumer has returned and that no transaction has committed.
 
-    What is read again after an abort begins with the first of them, by partition: that is what is
-    committed, or where the consumer began where nothing is.
+    After an abort, reading restarts at the first of them in each partition. This is the committed
+    offset or, if there is none, where the consumer began.
     """
 
     def __init__(self) -> None:
@@ -23,36 +23,36 @@ class Progress:
         self._first: dict[TopicPartition, int] = {}
         self._done: dict[TopicPartition, int] = {}
         self.records = 0
-        """In hand."""
+        """How many are fetched and not in work."""
 
     @property
     def offsets(self) -> Mapping[TopicPartition, int]:
-        """What the transaction is to commit: of each partition that it has records of."""
+        """The offsets for the transaction to commit, one per partition of its records."""
         return dict(self._done)
 
     @property
     def has_done(self) -> bool:
-        """Whether the transaction has records."""
+        """Whether the transaction has complete records."""
         return bool(self._done)
 
     @property
     def next(self) -> Portion | None:
-        """What ``take`` would return."""
+        """The portion that ``take`` would return."""
         return self._hand[0] if self._hand else None
 
     def touches(self, partitions: Collection[TopicPartition]) -> bool:
-        """Whether the transaction has records of one of these."""
+        """Whether the transaction has records of one of these partitions."""
         return any(tp in self._done for tp in partitions)
 
     def polled(self, portions: Collection[Portion]) -> None:
-        """These are in hand."""
+        """These portions were fetched."""
         for portion in portions:
             self._first.setdefault(portion.partition, portion.first)
             self._hand.append(portion)
             self.records += portion.records
 
     def take(self) -> Portion | None:
-        """What is to be processed next; it is in hand no more."""
+        """Remove and return the portion to process next."""
         if not self._hand:
             return None
         portion = self._hand.popleft()
@@ -60,7 +60,7 @@ class Progress:
         return portion
 
     def put_back(self, portion: Portion) -> None:
-        """To be processed next."""
+        """Return a portion to the front, to be processed next."""
         self._hand.appendleft(portion)
         self.records += portion.records
 
@@ -69,8 +69,8 @@ class Progress:
         self._done[tp] = until
 
     def drop(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Have nothing of these in hand. Returns from where they must be read again, if they stay
-        ours."""
+        """Discard the fetched records of these partitions. Returns the offsets to read from again
+        if the partitions stay assigned."""
         found: dict[TopicPartition, int] = {}
         kept = deque[Portion]()
         for portion in self._hand:
@@ -83,14 +83,14 @@ class Progress:
         return found
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """These are not ours any more."""
+        """These partitions are no longer assigned."""
         self.drop(partitions)
         for tp in partitions:
             self._first.pop(tp, None)
             self._done.pop(tp, None)
 
     def committed(self) -> None:
-        """The transaction is committed: what is in hand is what is left."""
+        """The transaction is committed; only the fetched records are left."""
         in_hand: dict[TopicPartition, int] = {}
         for portion in self._hand:
             in_hand.setdefault(portion.partition, portion.first)
@@ -98,7 +98,7 @@ class Progress:
         self._done.clear()
 
     def rewind(self) -> dict[TopicPartition, int]:
-        """Have nothing, and return from where to read again."""
+        """Discard everything, and return the offsets to read from again."""
         first, self._first = self._first, {}
         self._hand.clear()
         self._done.clear()

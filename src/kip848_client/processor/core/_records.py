@@ -1,4 +1,4 @@
-"""``ProducerRecord``, and what a function may return."""
+"""``ProducerRecord``, and the valid results of a function."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class ProducerRecord(NamedTuple):
 
     Attributes:
         topic: Name of the topic.
-        key: Bytes, or what the producer's ``key_serializer`` takes.
+        key: Bytes, or an argument for the producer's ``key_serializer``.
         headers: Pairs of a name and bytes (or ``None``); ``None``: no headers.
     """
 
     topic: str
     value: Any = None
-    """Bytes, or what the producer's ``value_serializer`` takes."""
+    """Bytes, or an argument for the producer's ``value_serializer``."""
     key: Any = None
     partition: int | None = None
     """``None``: chosen by the key, or by the producer."""
@@ -35,8 +35,8 @@ Outputs = ProducerRecord | Iterable[ProducerRecord] | None
 
 
 def outputs_of(result: object) -> Sequence[ProducerRecord]:
-    """All of them, so that none is sent where the next one fails. Raises ``ConfigError`` for what
-    is no output, and what a generator raises."""
+    """All outputs in a list, so that none is sent if a later one fails. Raises ``ConfigError`` for
+    an invalid output, and the errors of a generator."""
     if result is None:
         return ()
     if isinstance(result, ProducerRecord):

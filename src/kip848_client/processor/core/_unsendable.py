@@ -1,7 +1,7 @@
-"""Records whose outputs can be sent by no transaction: they become dead letters.
+"""Records whose outputs cannot be sent in any transaction: they become dead letters.
 
-That an output is refused is known only when others of the same record may be in the transaction, so
-it is aborted. When the record comes up again it is not processed: it goes to the dead letters.
+When an output is refused, other outputs of the same record may already be in the transaction, so it
+is aborted. When the record comes up again it is not processed: it becomes a dead letter.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Unsendable", "UnsendableRun"]
 
 
 class UnsendableRun(NamedTuple):
-    """Records that follow each other, and why they cannot be processed."""
+    """Consecutive records, and why they cannot be processed."""
 
     first: int
     until: int
@@ -24,26 +24,26 @@ class UnsendableRun(NamedTuple):
 
 
 class Unsendable:
-    """By partition, in order of their offsets."""
+    """Such records by partition, in order of their offsets."""
 
     def __init__(self) -> None:
         self._runs: dict[TopicPartition, list[UnsendableRun]] = {}
 
     def add(self, tp: TopicPartition, first: int, until: int, error: Exception) -> None:
-        """These are dead letters when they come up again."""
+        """These records become dead letters when they come up again."""
         runs = self._runs.setdefault(tp, [])
         runs.append(UnsendableRun(first, until, error))
         runs.sort(key=lambda each: each.first)
 
     def of(self, portion: Portion) -> UnsendableRun | None:
-        """The first that concerns records of ``portion``."""
+        """The first run that overlaps ``portion``."""
         for each in self._runs.get(portion.partition, ()):
             if each.first < portion.until and portion.first < each.until:
                 return each
         return None
 
     def committed(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """What is before these will not come up again."""
+        """Records before these offsets will not come up again."""
         for tp, offset in offsets.items():
             left = [each for each in self._runs.get(tp, ()) if each.until > offset]
             if left:
@@ -52,6 +52,6 @@ class Unsendable:
                 self._runs.pop(tp, None)
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """These are not ours any more."""
+        """These partitions are no longer assigned."""
         for tp in partitions:
             self._runs.pop(tp, None)
