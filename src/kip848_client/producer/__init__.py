@@ -1,5 +1,5 @@
-"""The producer: ``Producer`` and what it hands out. The decisions are those of
-``kip848_client.core.produce``; here they are performed."""
+"""The producer: ``Producer`` and the types of its results. ``kip848_client.core.produce`` makes the
+decisions; this package executes them."""
 
 from __future__ import annotations
 

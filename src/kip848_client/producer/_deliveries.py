@@ -1,4 +1,4 @@
-"""Records on their way, and the futures that tell what became of them: by batch, in order."""
+"""Records in flight, and the futures with their results: by batch, in order."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class RecordMetadata(NamedTuple):
     partition: int
     topic_partition: TopicPartition
     offset: int
-    """-1 where no broker told: with acks=0, and for a record that a broker already had."""
+    """-1 if no broker returned one: with acks=0, and for a record that a broker already had."""
     timestamp: int
     """Milliseconds since 1970."""
     timestamp_type: int
-    """0: given by the producer, 1: by the broker."""
+    """0: set by the producer, 1: by the broker."""
     log_start_offset: int
-    """The first offset that the partition has, -1 where it was not told."""
+    """The first offset of the partition, -1 if unknown."""
 
 
 _metadata: Final[Callable[[tuple[Any, ...]], RecordMetadata]] = partial(_tuple, RecordMetadata)
@@ -55,34 +55,35 @@ def _same(given: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Receipts:
-    """What is made for the futures of records."""
+    """Creates the results of records' futures."""
 
     receipt: Callable[[tuple[Any, ...]], Any] = _metadata
-    """Of the values of a ``RecordMetadata``, in its order: the result."""
+    """Makes the result from the values of a ``RecordMetadata``, in its order."""
     partition: Callable[[TopicPartition], Any] = _same
-    """``topic_partition`` in all results of a batch."""
+    """Makes ``topic_partition`` for all results of a batch."""
     error: Callable[[Kip848Error], BaseException] = _same
-    """Of what has gone wrong: what is raised."""
+    """Makes the exception to raise from an error."""
 
 
 class OnItsWay:
-    """The records of one batch: the future and the time of each, by row."""
+    """The records of one batch: future and timestamp of each, by row."""
 
     __slots__ = ("futures", "times", "tp")
 
     def __init__(self, tp: TopicPartition) -> None:
         self.tp = tp
         self.futures: list[asyncio.Future[RecordMetadata] | None] = []
-        """``None`` for a record that nobody waits for."""
+        """``None`` for a record without a future."""
         self.times: list[int] = []
 
 
 class Deliveries:
-    """All batches that are not done. After ``end`` there are none, whatever events follow.
+    """All unfinished batches. After ``end`` there are none, whatever events follow.
 
     If records fail while no task awaits their futures, one line per partition is logged, instead of
     asyncio's traceback for each. ``is_silent``: log nothing, because the transaction fails with
-    them. ``receipts``: see there. ``fields`` go with each line of the log."""
+    them. ``receipts``: see ``Receipts``. ``fields``: added to each log line.
+    """
 
     def __init__(
         self, *, is_silent: bool, receipts: Receipts, fields: Mapping[str, object] | None = None
@@ -92,8 +93,8 @@ class Deliveries:
         self._receipts = receipts
         self._fields = dict(fields or {})
         self._unheard: dict[tuple[TopicPartition, type], tuple[int, BaseException]] = {}
-        """Failed records of this turn of the loop that no task awaits: the count by partition and
-        kind of error, and the first error."""
+        """Records that failed in this turn of the event loop and that no task awaits: their number
+        by partition and type of error, and the first error."""
 
     def done(self, told: BatchDone) -> None:
         """The records of a batch are in the log."""
@@ -114,7 +115,7 @@ class Deliveries:
             offset += step
 
     def failed(self, told: BatchFailed) -> None:
-        """The records of a batch are not in the log, or nobody knows."""
+        """The records of a batch are not in the log, or this is unknown."""
         batch = self.batches.pop(told.batch, None)
         if batch is None:
             return
@@ -125,7 +126,7 @@ class Deliveries:
             self._fail(batch.tp, future, error if culprit is None else made(culprit))
 
     def split(self, told: BatchSplit) -> None:
-        """The records of a batch are in others from now on."""
+        """The records of a batch are now in other batches."""
         whole = self.batches.pop(told.batch, None)
         if whole is None:
             return
@@ -137,7 +138,7 @@ class Deliveries:
             at += records
 
     def end(self, error: Kip848Error) -> None:
-        """Nothing is told any more of what is still on its way."""
+        """Fail all unfinished records. No results follow."""
         batches = list(self.batches.values())
         self.batches.clear()
         made = self._receipts.error(error)
@@ -158,7 +159,7 @@ class Deliveries:
         future.set_exception(error)
         if is_awaited and not self._is_silent:
             return
-        future.exception()  # otherwise asyncio logs it, too
+        future.exception()  # otherwise asyncio logs it as well
         if not self._is_silent:
             if not self._unheard:
                 future.get_loop().call_soon(self._tell)

@@ -1,6 +1,6 @@
-"""Everything that runs between ``start`` and ``stop`` of a producer, wired together.
+"""Wires together everything that runs between ``start`` and ``stop`` of a producer.
 
-One asyncio task holds the task group in which every other task of the producer lives.
+One asyncio task holds the task group of all other tasks of the producer.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["Engine", "Network", "connections"]
 Network = Callable[[ProducerConfig, Clock], KafkaTransport]
 
 _GRACE_S: Final = 1.0
-"""What a step that should have ended gets beyond its time."""
+"""How much longer to wait for a step whose time is over."""
 _NOBODYS_TICKET: Final = 0
 _RECEIPTS: Final = Receipts()
 
@@ -45,12 +45,12 @@ _RECEIPTS: Final = Receipts()
 def connections(
     config: ProducerConfig, clock: Clock, kind: Callable[..., KafkaTransport] = KafkaTransport
 ) -> KafkaTransport:
-    """Connections to the brokers; none is open yet. (A test gives its own.)"""
+    """Connections to the brokers; none is open yet. (Tests replace this.)"""
     return kind(config.bootstrap_servers, None, connection_options(config), clock)
 
 
 def produce_settings(config: ProducerConfig) -> ProduceSettings:
-    """What the core has to know."""
+    """The settings for the core."""
     return ProduceSettings(
         acks=config.acks,
         idempotent=config.idempotent,
@@ -119,13 +119,13 @@ class Engine:
         self.producing.post(told)
 
     def deadline_ms(self) -> int:
-        """Until when a call that begins now may wait."""
+        """The deadline of a call that begins now."""
         return self.clock.now_ms() + self.config.max_block_ms
 
-    # -- life --------------------------------------------------------------------------------
+    # -- life cycle --------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Connect, and with a transactional id become the one producer that has it."""
+        """Connect and, with a transactional id, take the id over as its only producer."""
         await self.transport.bootstrap()
         await self.topics.refresh()
         self.runtime.run(self.producing.run(), self._end_waits)
@@ -141,11 +141,11 @@ class Engine:
         self.producing.end_waits(error or self.runtime.closed())
 
     def stop(self, timeout_ms: float) -> Closing:
-        """Take nothing more; what returns sends the rest and closes."""
+        """Accept nothing more, and return the coroutine that sends the rest and closes."""
         return self.runtime.close(timeout_ms, (self._send_the_rest,), self._hurry)
 
     def leave(self) -> Closing:
-        """Close without ending a transaction: one that is open stays open."""
+        """Close without ending the transaction: an open one stays open."""
         return self.runtime.close(0)
 
     def _hurry(self) -> None:

@@ -1,4 +1,4 @@
-"""In whose name offsets are committed with a transaction, and which ones: a consumer says both."""
+"""The member and the offsets to commit with a transaction; a consumer supplies both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INT32_MAX: Final = 2**31 - 1
 
 
 class _Member(Protocol):
-    """What ``GroupMetadata`` has."""
+    """The fields of ``GroupMetadata``."""
 
     @property
     def group_id(self) -> str: ...
@@ -43,7 +43,7 @@ class _Offset(Protocol):
 
 @runtime_checkable
 class GroupSource(Protocol):
-    """Who knows what is to be committed: a ``Consumer``."""
+    """Supplies the offsets to commit: a ``Consumer``."""
 
     def offsets_for_transaction(
         self, offsets: Mapping[Any, Any] | None = None
@@ -55,8 +55,8 @@ class GroupSource(Protocol):
 def to_commit(
     group: object, offsets: Mapping[Any, Any] | None
 ) -> tuple[Group, dict[TopicPartition, OffsetToCommit]]:
-    """One snapshot of the member and its offsets. Raises ``CommitFailed`` for what is not the
-    member's to commit, ``ConfigError``."""
+    """The member and its offsets as one snapshot. Raises ``CommitFailed`` for offsets that the
+    member may not commit, and ``ConfigError``."""
     if isinstance(group, GroupSource) and not isinstance(group, type):
         member, theirs = group.offsets_for_transaction(offsets)
         found = {

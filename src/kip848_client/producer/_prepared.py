@@ -1,7 +1,8 @@
-"""A transaction that somebody else ends: all is written, and the producer goes without an abort.
+"""A transaction for another process to end: all records are written, and the producer stops without
+aborting it.
 
-What Kafka calls prepared (KIP-939), for brokers that do not know it: they abort the transaction
-when its time is over.
+Kafka calls such a transaction prepared (KIP-939). This works with brokers that do not know KIP-939;
+they abort the transaction after its timeout.
 """
 
 from __future__ import annotations
@@ -17,26 +18,27 @@ __all__ = ["PreparedProducer", "PreparedTransaction"]
 
 @dataclass(frozen=True, slots=True)
 class PreparedTransaction:
-    """What it takes to end it."""
+    """The data needed to end the transaction."""
 
     transactional_id: str
     producer_id: int
     epoch: int
     is_v2: bool
-    """Whether it is one of version 2 (KIP-890)."""
+    """Whether it uses transactions version 2 (KIP-890)."""
 
 
 class PreparedProducer(Producer[bytes, bytes]):
-    """A producer whose transaction others may end."""
+    """A producer whose transaction other processes may end."""
 
     async def prepare_transaction(self) -> PreparedTransaction:
-        """Stop, and leave the open transaction with all its records for another to end.
+        """Stop, and leave the open transaction with all its records for another process to end.
 
-        Waits until all records are written. Others may end it by what this returns; brokers abort
-        it when ``transaction_timeout_ms`` is over. The producer is stopped after this.
+        Waits until all records are written. Another process can end the transaction with the
+        result; brokers abort it after ``transaction_timeout_ms``. The producer is stopped
+        afterwards.
 
         Returns:
-            What it takes to end the transaction.
+            The data needed to end the transaction.
 
         Raises:
             TransactionAborted: Something of the transaction was refused or lost; call ``stop``.
@@ -46,7 +48,7 @@ class PreparedProducer(Producer[bytes, bytes]):
         await self.flush()
         core = engine.core
         if core.transaction_state is State.ABORTABLE:
-            await self.commit_transaction()  # raises why it is not possible
+            await self.commit_transaction()  # raises the reason why it is not possible
         if core.transaction_state is not State.IN_TRANSACTION:
             self._run().producing.check()
             raise LocalProtocolError(

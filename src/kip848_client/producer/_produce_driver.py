@@ -1,7 +1,7 @@
-"""Performs what the producer core asks for. No rule of the protocol is in here.
+"""Executes the commands of the producer core. It contains no protocol rules.
 
-What takes time is a task, its end an event with the number of the command. Who waits for something
-has a ticket: a future that ``Done`` or ``Failed`` ends.
+A command that takes time runs as a task; its result is an event with the number of the command. A
+call that waits has a ticket: a future that ``Done`` or ``Failed`` completes.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class ProduceDriver:
         self.core: Final = core
         self._fields = dict(fields or {})
         self.meter: Final = meter
-        """What measures, if anything is measured."""
+        """Measures the producer, if metrics are enabled."""
         self.clock: Final = clock
         self.deliveries: Final = Deliveries(
             is_silent=is_transactional, receipts=receipts, fields=fields
@@ -83,20 +83,21 @@ class ProduceDriver:
         self._tickets = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[None]] = {}
         self.is_hungry = False
-        """Whether somebody waits for room."""
+        """Whether a caller waits for memory."""
         self._hungry: asyncio.Future[None] = self._loop.create_future()
-        """Who does, or has done last."""
+        """The future of that caller, or of the last one."""
         self._failure: Kip848Error | None = None
         self._is_stirred = False
 
-    # -- for the application's side ----------------------------------------------------------
+    # -- interface for the application -------------------------------------------------------
 
     def post(self, event: Event) -> None:
-        """Give the core an event; what follows is done when this returns, while ``run`` runs."""
+        """Pass an event to the core. While ``run`` runs, the resulting commands are executed before
+        this returns."""
         self._steps.post(event)
 
     def notify(self) -> None:
-        """The core wants a step: take one in the next turn of the loop."""
+        """The core asked for a step: take one in the next turn of the event loop."""
         if not self._is_stirred:
             self._is_stirred = True
             self._steps.post_soon(Appended())
@@ -104,9 +105,9 @@ class ProduceDriver:
     async def ask(
         self, make: Callable[[int], Event], undo: Callable[[], None] | None = None
     ) -> None:
-        """Post what ``make`` makes of a ticket, and wait for its end. Raises what ``Failed`` says.
-        Who is cancelled waits no more; what was asked for goes on. ``undo`` is called when it was
-        done in the very moment in which its asker was cancelled."""
+        """Post the event that ``make`` creates from a ticket, and wait for its result. Raises the
+        error of ``Failed``. A cancelled caller stops waiting, but the request continues. ``undo``
+        is called if the request had succeeded in the moment in which the caller was cancelled."""
         self.check()
         ticket = next(self._tickets)
         future = self._waiting[ticket] = self._loop.create_future()
@@ -118,17 +119,18 @@ class ProduceDriver:
             if is_done and undo is not None:
                 undo()
             self._waiting.pop(ticket, None)
-            self.post(WaitEnded(ticket))  # also of what is done: nobody has heard of it
+            self.post(WaitEnded(ticket))  # even if done: the result was not received
             raise
 
     async def learn(self, topic: str, patience_ms: int, *, anew: bool = False) -> None:
-        """Wait until it is known how many partitions a topic has, or with ``anew`` has by now. One
-        that does not exist may be created by that. Raises ``BrokerError``, ``RequestTimedOut``."""
+        """Wait until the number of partitions of a topic is known; with ``anew`` it is requested
+        again. This may create a topic that does not exist. Raises ``BrokerError``,
+        ``RequestTimedOut``."""
         deadline_ms = self.clock.now_ms() + patience_ms
         await self.ask(lambda ticket: TopicWanted(ticket, topic, deadline_ms, anew))
 
     async def room(self) -> None:
-        """Wait until there may be room. One waits at a time."""
+        """Wait until there may be memory. Only one caller waits at a time."""
         self.check()
         assert not self.is_hungry, "who waits for room stands in line"
         future = self._hungry = self._loop.create_future()
@@ -139,15 +141,15 @@ class ProduceDriver:
         finally:
             self.is_hungry = False
             if future.done() and not future.cancelled():
-                future.exception()  # who is cancelled in the moment of a failure need not hear it
+                future.exception()  # a cancelled caller need not receive it
 
     def check(self) -> None:
-        """Raise what has ended the producer, if anything did."""
+        """Raise the error that has ended the producer, if any."""
         if self._failure is not None:
             raise self._failure.with_traceback(None)
 
     def end_waits(self, error: Kip848Error) -> None:
-        """Nothing is sent or told any more: end every wait with ``error``."""
+        """The producer has ended: fail all waiting calls with ``error``."""
         self._failure = self._failure or error
         futures = [*self._waiting.values(), *([self._hungry] if self.is_hungry else [])]
         self._waiting.clear()
@@ -156,23 +158,23 @@ class ProduceDriver:
                 future.set_exception(self._failure.with_traceback(None))
         self.deliveries.end(self._failure)
 
-    # -- life --------------------------------------------------------------------------------
+    # -- life cycle --------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Drive the core until cancelled. Raises what shows a bug of ours."""
+        """Drive the core until cancelled. Raises errors that indicate a bug in this library."""
         await self._steps.run()
 
     async def begun(self) -> None:
-        """Return when ``run`` runs: from then on an event is taken at once."""
+        """Return once ``run`` is running; from then on events are handled at once."""
         await self._steps.begun()
 
     def keep_fresh(self) -> None:
-        """Ask for the brokers from time to time, whatever is written: they come and go, and ids of
-        topics that nobody writes to any more are forgotten."""
+        """Refresh the list of brokers from time to time, whether or not records are sent: brokers
+        come and go, and the ids of topics that are no longer written to are forgotten."""
         self._steps.start(self._topics.run)
 
     async def ask_for_features(self) -> None:
-        """Learn which transactions the cluster speaks."""
+        """Learn which transactions version the cluster uses."""
         await self._requests.ask_for_features()
 
     def _step(self, event: Event) -> None:
@@ -198,7 +200,7 @@ class ProduceDriver:
             _log.log(level, "%s", line, extra=self._fields)
 
     def problems(self) -> tuple[str, ...]:
-        """What the producer has waited for for more than a second."""
+        """What the producer has been waiting for for more than a second."""
         return self._waits.problems(self.clock.now_ms())
 
     def _perform(self, command: Command) -> None:
@@ -234,7 +236,7 @@ class ProduceDriver:
     def _finish(self, told: Done | Failed) -> None:
         future = self._waiting.pop(told.ticket, None)
         if future is None or future.done():
-            return  # whoever asked has given up
+            return  # the caller has given up
         if isinstance(told, Failed):
             future.set_exception(told.error)
         else:

@@ -1,4 +1,4 @@
-"""The public producer."""
+"""The public producer class."""
 
 from __future__ import annotations
 
@@ -53,11 +53,12 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _TRANSACTIONAL_STOP_MS: Final = 30_000
-"""What is not committed by then is aborted by its coordinator, sooner or later."""
+"""The longest default stop of a transactional producer. The coordinator aborts an uncommitted
+transaction sooner or later."""
 
 
 class Producer(Generic[K, V]):
-    """Send records, each once and in order, alone or in transactions (KIP-98).
+    """Sends records, each once and in order, alone or in transactions (KIP-98).
 
     ::
 
@@ -69,23 +70,23 @@ class Producer(Generic[K, V]):
                 await txn.send("invoices", b"...")
                 await txn.send_offsets(consumer)
 
-    Every method that does something may also raise these errors:
+    All methods with an effect may also raise these errors:
 
     - ``ConfigError``: an argument has a wrong type or value.
     - ``LocalProtocolError``: the producer is not started or is stopped, no transaction is open
-      where one must be, or the call comes from another event loop, thread or process.
+      although one must be, or the call comes from another event loop, thread or process.
     - ``ProducerFenced``: another producer has taken over the transactional id.
-    - ``ProducerFailed``: the producer cannot go on. Call ``stop``, and create a new one.
+    - ``ProducerFailed``: the producer cannot continue. Call ``stop``, and create a new one.
 
     Args:
-        key_serializer: Makes the bytes of a key. It gets ``None``, too, and may be a coroutine
-            function. Default: keys are bytes or ``None``.
+        key_serializer: Returns the bytes of a key. It is also called with ``None``, and may be a
+            coroutine function. Default: keys are bytes or ``None``.
         value_serializer: The same for values.
-        partitioner: Chooses the partition of a record that names none. It is called as aiokafka's:
-            with the key's bytes, the numbers of all partitions, and those of the partitions that
-            have a leader (possibly none). Default: a record with a key goes where Kafka's Java
-            producer puts it, and records without a key stay with one partition for a batch
-            (KIP-480).
+        partitioner: Chooses the partition of a record that names none. It has aiokafka's
+            parameters: the key's bytes, the numbers of all partitions, and those of the partitions
+            that have a leader (possibly none). Default: a record with a key goes to the same
+            partition as with Kafka's Java producer, and records without a key stay with one
+            partition for a batch (KIP-480).
         **settings: The fields of ``kip848_client.config.ProducerConfig``, which explains each. They
             are Kafka's, by aiokafka's names.
 
@@ -139,7 +140,7 @@ class Producer(Generic[K, V]):
         **settings: Any,
     ) -> None:
         self._config = ProducerConfig.of(settings)
-        builder_maker(self._config.compression_type)  # raises where the library is missing
+        builder_maker(self._config.compression_type)  # raises if the library is missing
         self._key_serializer = checked_serializer(key_serializer, "key_serializer")
         self._value_serializer = checked_serializer(value_serializer, "value_serializer")
         self._partitioner = checked_serializer(partitioner, "partitioner")
@@ -152,7 +153,7 @@ class Producer(Generic[K, V]):
         self._sending: Sending | None = None
         self._bytes_sending: Sending | None = None
         self._unfenced: set[str] = set()
-        """Groups whose offsets are committed in nobody's name; that was said."""
+        """Groups whose offsets are committed without a member, and for which this was logged."""
 
     def __del__(self) -> None:
         runtime = getattr(self, "_runtime", None)  # __init__ may have raised
@@ -171,37 +172,37 @@ class Producer(Generic[K, V]):
 
     @property
     def config(self) -> ProducerConfig:
-        """The settings. Frozen."""
+        """The settings, immutable."""
         return self._config
 
     @property
     def was_started(self) -> bool:
-        """Whether ``start`` was called, which is possible once."""
+        """Whether ``start`` was called; it can be called only once."""
         return self._runtime.was_started
 
     @property
     def was_stopped(self) -> bool:
-        """Whether ``stop`` was called: closed is closed, also before ``start``."""
+        """Whether ``stop`` was called, even before ``start``."""
         return self._runtime.was_stopped
 
     @property
     def cluster_id(self) -> str | None:
-        """The id of the cluster, as its brokers tell it. ``None`` before ``start``."""
+        """The id of the cluster, as returned by its brokers. ``None`` before ``start``."""
         return None if self._engine is None else self._engine.topics.cluster_id
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What the producer has waited for for more than a second, and why.
+        """What the producer has been waiting for for more than a second, and why.
 
-        A missing topic, a leader, a coordinator. Each wait is also logged.
+        For example a missing topic, a leader or a coordinator. Each wait is also logged.
         """
         return () if self._engine is None else self._engine.producing.problems()
 
     async def client_instance_id(self, timeout_ms: int | None = None) -> str:
         """Get the id under which brokers report this client's metrics (KIP-714).
 
-        Waits until a broker has assigned it (Kafka's GetTelemetrySubscriptions). It is the text
-        that brokers' logs show.
+        Waits until a broker has assigned it (Kafka's GetTelemetrySubscriptions). The text is as in
+        brokers' logs.
 
         Args:
             timeout_ms: How long to wait, in milliseconds. Default: ``max_block_ms``.
@@ -210,9 +211,9 @@ class Producer(Generic[K, V]):
             The id as URL-safe Base64 without padding.
 
         Raises:
-            LocalProtocolError: This producer pushes no metrics. That takes the setting ``metrics``
-                and the extra ``telemetry``.
-            UnsupportedVersion: The brokers take no metrics.
+            LocalProtocolError: This producer pushes no metrics. Pushing requires the setting
+                ``metrics`` and the extra ``telemetry``.
+            UnsupportedVersion: The brokers do not accept metrics.
             RequestTimedOut: No broker has answered in time.
         """
         limit_ms: float = self._config.max_block_ms
@@ -220,7 +221,7 @@ class Producer(Generic[K, V]):
             limit_ms = checked_timeout_ms(timeout_ms)
         return await self._run().observers.telemetry.instance_id(int(limit_ms))
 
-    # -- life ------------------------------------------------------------------------------------
+    # -- life cycle ------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Connect, and get a producer id (Kafka's InitProducerId).
@@ -233,7 +234,7 @@ class Producer(Generic[K, V]):
             BootstrapFailed: No broker answers.
             TransportError: A broker stopped answering.
             CoordinatorUnavailable: No producer id was assigned within ``max_block_ms``.
-            BrokerError: The brokers refuse our credentials or the producer id.
+            BrokerError: The brokers refuse the credentials or the producer id.
             LocalProtocolError: ``start`` or ``stop`` was called before, or ``stop`` while it ran.
         """
         self._runtime.begin()
@@ -245,15 +246,15 @@ class Producer(Generic[K, V]):
         self._bytes_sending = Sending(engine, None, None, None)
 
     async def stop(self, *, timeout_ms: int | None = None) -> None:
-        """Send the records that wait, abort an open transaction, and disconnect.
+        """Send all queued records, abort an open transaction, and disconnect.
 
-        Accepts no records from the moment of the call. Records without an acknowledgement at the
-        end of the time fail with ``DeliveryTimedOut``. Once begun, it runs to its end even if the
-        caller is cancelled. A second call waits for the first, and the nearer deadline counts. A
-        call before ``start`` forbids ``start``.
+        No records are accepted after the call. Records not acknowledged within the time limit fail
+        with ``DeliveryTimedOut``. Once begun, it runs to its end even if the caller is cancelled. A
+        second call waits for the first, and the nearer deadline counts. A call before ``start``
+        forbids ``start``.
 
         Args:
-            timeout_ms: The time for all of it, in milliseconds. Default: ``delivery_timeout_ms``;
+            timeout_ms: The total time limit, in milliseconds. Default: ``delivery_timeout_ms``;
                 with a ``transactional_id`` at most 30 s.
 
         Raises:
@@ -299,32 +300,32 @@ class Producer(Generic[K, V]):
 
         Await the call: it waits for the topic's metadata and for room in ``buffer_memory``, each
         for at most ``max_block_ms``. A call that raises or is cancelled has sent nothing. Records
-        are in the order in which the calls return; where order matters, await one call before the
-        next. With a ``transactional_id`` a transaction must be open, and the same one until the
+        are in the order in which the calls return; if order matters, await one call before the
+        next. With a ``transactional_id`` a transaction must be open, and must stay open until the
         call returns.
 
         Args:
             topic: Name of the topic.
-            value: What the ``value_serializer`` takes; without one bytes, or ``None`` (a tombstone
-                in compacted topics).
-            key: What the ``key_serializer`` takes; without one bytes, or ``None``.
+            value: An argument for the ``value_serializer``; without one, bytes or ``None`` (a
+                tombstone in compacted topics).
+            key: An argument for the ``key_serializer``; without one, bytes or ``None``.
             partition: Number of the partition. Default: chosen by the partitioner.
             timestamp_ms: Milliseconds since 1970. Default: the time of the call.
             headers: Pairs of a name and bytes (or ``None``).
 
         Returns:
-            A coroutine; awaited, it gives a future of the record's ``RecordMetadata``. The future
-            raises ``BrokerError`` when a broker refuses the record, ``DeliveryTimedOut`` after
+            A coroutine that returns a future of the record's ``RecordMetadata``. The future raises
+            ``BrokerError`` when a broker refuses the record, ``DeliveryTimedOut`` after
             ``delivery_timeout_ms``, and ``TransactionAborted`` when its transaction was aborted.
 
         Raises:
             RecordTooLarge: The record is larger than ``max_request_size`` or ``buffer_memory``.
             DeliveryTimedOut: There was no room within ``max_block_ms``.
-            RequestTimedOut: The topic's metadata was not there within ``max_block_ms``.
+            RequestTimedOut: The topic's metadata did not arrive within ``max_block_ms``.
             BrokerError: The brokers refuse the topic.
             ConfigError: The key, value, headers or partition cannot be sent.
             LocalProtocolError: No transaction is open, or it ended meanwhile.
-            Exception: Whatever a serializer or the partitioner raises.
+            Exception: Any error of a serializer or the partitioner.
         """
         return self._to_send().send(topic, value, key, partition, timestamp_ms, headers)
 
@@ -351,20 +352,20 @@ class Producer(Generic[K, V]):
             Where the record is in the log.
 
         Raises:
-            Kip848Error: What ``send`` and its future raise.
+            Kip848Error: The errors of ``send`` and its future.
         """
         return await (
             await self._to_send().send(topic, value, key, partition, timestamp_ms, headers)
         )
 
     async def flush(self) -> None:
-        """Send what waits, without lingering, and wait for all records sent so far.
+        """Send queued records without lingering, and wait for all records sent so far.
 
         Returns when each is acknowledged or has failed. It does not raise for records that failed:
         their futures do.
 
         Raises:
-            ProducerFailed: The producer cannot go on.
+            ProducerFailed: The producer cannot continue.
             LocalProtocolError: The producer does not run.
         """
         await self._run().producing.ask(FlushRequested)
@@ -379,7 +380,7 @@ class Producer(Generic[K, V]):
             Their numbers.
 
         Raises:
-            RequestTimedOut: The metadata was not there within ``max_block_ms``.
+            RequestTimedOut: The metadata did not arrive within ``max_block_ms``.
             BrokerError: The brokers refuse the topic.
         """
         return frozenset(range(await self.sending().count(topic)))
@@ -402,10 +403,10 @@ class Producer(Generic[K, V]):
     async def begin_transaction(self) -> None:
         """Open a transaction. End it with ``commit_transaction`` or ``abort_transaction``.
 
-        First waits for the end of an abort that is still going on.
+        First waits for the end of an abort that is still in progress.
 
         Raises:
-            CoordinatorUnavailable: The transaction coordinator cannot be had within
+            CoordinatorUnavailable: The transaction coordinator is not available within
                 ``max_block_ms``.
             ConfigError: The producer has no ``transactional_id``.
             LocalProtocolError: A transaction is open.
@@ -414,11 +415,11 @@ class Producer(Generic[K, V]):
         if engine.core.transaction_state is State.ABORTING:
             await self.abort_transaction()
         if engine.core.transaction_state is not State.IN_TRANSACTION:
-            sending.transaction += 1  # what is being sent to an older one must not get into this
+            sending.transaction += 1  # a send for an older transaction must not get into this one
         deadline_ms = engine.deadline_ms()
         await engine.producing.ask(
             lambda ticket: BeginRequested(ticket, deadline_ms),
-            # nobody knows that it has begun
+            # the application does not know that it has begun
             undo=lambda: engine.producing.post(AbortRequested(0, deadline_ms)),
         )
 
@@ -430,10 +431,10 @@ class Producer(Generic[K, V]):
         Raises:
             TransactionAborted: Something of the transaction was refused or lost. Nothing is
                 committed; call ``abort_transaction`` next.
-            CommitInDoubt: The outcome is not known after ``max_block_ms``. Call it again: it is the
-                same commit.
-            ProducerFailed: This producer cannot go on. Where its ``maybe_committed`` is true, only
-                the committed offsets show whether the commit took place.
+            CommitInDoubt: The outcome is not known after ``max_block_ms``. Call it again; that
+                continues the same commit.
+            ProducerFailed: This producer cannot continue. If the error's ``maybe_committed`` is
+                true, only the committed offsets show whether the commit took place.
             LocalProtocolError: No transaction is open.
         """
         engine = self._transactional()
@@ -441,13 +442,13 @@ class Producer(Generic[K, V]):
         await engine.producing.ask(lambda ticket: CommitRequested(ticket, deadline_ms))
 
     async def abort_transaction(self) -> None:
-        """Drop the records that wait, and abort the transaction (Kafka's EndTxn).
+        """Drop queued records, and abort the transaction (Kafka's EndTxn).
 
-        The abort begins at once and goes on if the caller is cancelled: no second call is needed.
+        The abort begins at once and continues if the caller is cancelled: no second call is needed.
 
         Raises:
-            RequestTimedOut: The coordinator gave no answer within ``max_block_ms``; the abort goes
-                on.
+            RequestTimedOut: The coordinator did not answer within ``max_block_ms``; the abort
+                continues.
             LocalProtocolError: No transaction is open.
         """
         engine = self._transactional()
@@ -459,21 +460,21 @@ class Producer(Generic[K, V]):
     ) -> None:
         """Commit a group's offsets with the transaction (KIP-447).
 
-        Returns when the group's coordinator has them (Kafka's AddOffsetsToTxn and TxnOffsetCommit);
-        they count when the transaction is committed.
+        Returns when the group coordinator has them (Kafka's AddOffsetsToTxn and TxnOffsetCommit);
+        they take effect when the transaction is committed.
 
         Args:
             offsets: By partition: the offset of the *next* record to read, or a tuple of that and a
-                text. ``None`` with a ``Consumer``: the position after everything it has handed out.
-            group: The ``Consumer`` that read the records. Its membership is checked by the
-                coordinator, so that a consumer that has lost its partitions cannot commit for them.
-                Or its ``group_metadata()``, taken together with the offsets. Or the group's name,
-                which is not safe: no member is checked.
+                text. ``None`` with a ``Consumer``: the positions after all records it has returned.
+            group: The ``Consumer`` that read the records. The coordinator checks its membership, so
+                a consumer that has lost its partitions cannot commit for them. Or its
+                ``group_metadata()``, taken together with the offsets. Or the group's name, which is
+                unsafe: no membership is checked.
 
         Raises:
-            CommitFailed: A partition is not the consumer's, or not any more. The transaction can
-                only be aborted. After that look at the consumer's assignment, and seek to the
-                committed offsets.
+            CommitFailed: A partition is not, or no longer, assigned to the consumer. The
+                transaction can only be aborted. After that check the consumer's assignment, and
+                seek to the committed offsets.
             TransactionAborted: The coordinator refused; do the same.
             ConfigError: ``group`` or ``offsets`` is of the wrong type.
             LocalProtocolError: No transaction is open.
@@ -497,10 +498,11 @@ class Producer(Generic[K, V]):
 
         await engine.producing.ask(added)
 
-    # -- inside ----------------------------------------------------------------------------------
+    # -- internals -------------------------------------------------------------------------------
 
     def ends_soon(self) -> None:
-        """Announce that ``stop`` follows: stop waiting for topics that do not exist.
+        """Announce that ``stop`` follows, so that calls no longer wait for topics that do not
+        exist.
 
         Raises:
             LocalProtocolError: The call comes from another event loop, thread or process.
@@ -512,7 +514,7 @@ class Producer(Generic[K, V]):
     def check_home(self) -> None:
         """Check that the caller is in the producer's event loop, thread and process.
 
-        Every method that does something calls it. Before ``start`` every place is right.
+        All methods with an effect call it. Before ``start`` any place is accepted.
 
         Raises:
             LocalProtocolError: The producer was started in another event loop, thread or process.
@@ -520,10 +522,10 @@ class Producer(Generic[K, V]):
         self._runtime.check_home()
 
     def sending(self) -> Sending:
-        """Get what accepts records; for ``Transaction``, not for applications.
+        """Get the object that accepts records; for ``Transaction``, not for applications.
 
         Returns:
-            The way of a record into a batch.
+            The ``Sending`` of this producer.
 
         Raises:
             LocalProtocolError: The producer does not run.
@@ -533,10 +535,11 @@ class Producer(Generic[K, V]):
         return self._sending
 
     def bytes_sending(self) -> Sending:
-        """Get what accepts bytes without serializers and partitioner; for our own classes.
+        """Get the object that accepts bytes, without serializers and partitioner; for this
+        library's own classes.
 
         Returns:
-            The way of a record into a batch.
+            A ``Sending`` for bytes.
 
         Raises:
             LocalProtocolError: The producer does not run.
@@ -546,8 +549,8 @@ class Producer(Generic[K, V]):
         return self._bytes_sending
 
     def _to_send(self) -> Sending:
-        """Accepts records. A call from another loop fails when it is awaited; a call from another
-        thread, which may have no loop, fails at once."""
+        """Return the object that accepts records. A call from another loop fails when it is
+        awaited; a call from another thread, which may have no loop, fails at once."""
         sending = self._sending
         if sending is None or get_ident() != sending.thread:
             return self.sending()

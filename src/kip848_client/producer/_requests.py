@@ -1,6 +1,7 @@
-"""One request of the core's, sent and answered: what ``producing._wire`` says, over connections.
+"""Sends the core's requests over connections, one each, and returns the answers as events
+(``kip848_client.core.produce._wire``).
 
-Nothing in here raises what a broker or the network does: that is an event, too.
+Broker and network errors never raise here; they become events as well.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ _AtCoordinator = AddPartitions | AddOffsets | CommitOffsets | EndTransaction
 
 
 class Network(Transport, Protocol):
-    """What a producer needs beside."""
+    """The transport functions that a producer needs in addition."""
 
     async def produce(
         self,
@@ -92,16 +93,16 @@ class Network(Transport, Protocol):
 
 
 class Requests:
-    """Sends what the core asks for. ``post`` takes the events that come of it."""
+    """Sends the core's requests. ``post`` receives the resulting events."""
 
     def __init__(self, network: Network, post: Callable[[Event], None]) -> None:
         self._network = network
         self._post = post
         self._featured: tuple[int, int] | None = None
-        """Which connection to which coordinator has told the features."""
+        """The coordinator, and the connection to it, that returned the features."""
 
     async def produce(self, command: SendProduce) -> None:
-        """Produce, to the leader."""
+        """Send Produce to the leader."""
         try:
             response = await self._network.produce(
                 command.node,
@@ -121,7 +122,7 @@ class Requests:
         self._post(produce_answer(command, response))
 
     async def find_coordinator(self, command: FindCoordinator) -> None:
-        """FindCoordinator, to any broker."""
+        """Send FindCoordinator to any broker."""
         try:
             response = await self._network.any_broker(
                 find_coordinator_request(command), versions=FIND_COORDINATOR_VERSIONS
@@ -134,7 +135,7 @@ class Requests:
         self._post(answer)
 
     async def init_producer_id(self, command: InitProducerId) -> None:
-        """InitProducerId, to the coordinator of transactions, or without one to any broker."""
+        """Send InitProducerId to the transaction coordinator, or to any broker if there is none."""
         request, versions = init_producer_id_request(command), init_producer_id_versions(command)
         asked: Awaitable[Any]
         try:
@@ -150,7 +151,7 @@ class Requests:
         self._post(producer_id_answer(command, response))
 
     async def at_coordinator(self, command: _AtCoordinator) -> None:
-        """What a transaction consists of, to its coordinator or that of a group."""
+        """Send a request of a transaction to its coordinator, or to the group coordinator."""
         request, versions, answer = self._meant(command)
         try:
             if isinstance(command, EndTransaction):
@@ -162,7 +163,7 @@ class Requests:
         self._post(answer(response))
 
     async def describe_transaction(self, command: DescribeTransaction) -> None:
-        """DescribeTransactions, to the coordinator."""
+        """Send DescribeTransactions to the coordinator."""
         request = describe_transaction_request(command)
         try:
             response = await self._network.broker(command.node, request, versions=DESCRIBE_VERSIONS)
@@ -202,13 +203,13 @@ class Requests:
     # -- features ----------------------------------------------------------------------------
 
     async def ask_for_features(self) -> None:
-        """Ask any broker for the finalized features. Raises what ``Transport`` does."""
+        """Ask any broker for the finalized features. Raises the errors of ``Transport``."""
         response = await self._network.any_broker(features_request(), versions=FEATURES_VERSIONS)
         self._learn(transaction_level(response))
 
     async def _learn_features(self, node: int) -> None:
-        """Ask a coordinator for its features if the connection to it is a new one: whoever
-        upgrades a cluster restarts its brokers."""
+        """Ask a coordinator for its features if the connection is new: a cluster upgrade restarts
+        the brokers."""
         if self._featured == (node, self._network.opened(node)):
             return
         try:
@@ -216,7 +217,7 @@ class Requests:
                 node, features_request(), versions=FEATURES_VERSIONS
             )
         except (TransportError, RemoteProtocolError) as err:
-            raise NotSent(str(err)) from err  # what was to be sent after this
+            raise NotSent(str(err)) from err  # the request that was to follow
         self._featured = (node, self._network.opened(node))
         self._learn(transaction_level(response))
 
@@ -229,9 +230,9 @@ class Requests:
 
 
 def _to_tell(error: Kip848Error) -> Kip848Error | None:
-    """``error`` if trying again does not help: a refused login, a version that is missing."""
+    """``error`` if a retry does not help: failed authentication, or an unsupported version."""
     if isinstance(error, BrokerError | UnsupportedVersion):
         return error
     if isinstance(error, WireError):
-        raise error  # what we meant to send cannot be written
+        raise error  # the request cannot be encoded
     return None

@@ -1,11 +1,11 @@
-"""The way of a record from ``send`` into a batch: the hot path of a producer.
+"""The path of a record from ``send`` into a batch: a producer's hot path.
 
-There is no task and no event a record. A step of the core follows, in the next turn of the loop,
-when a batch is begun. Where an application sends without a pause, ``send`` gives way to other tasks
-from time to time, so that what is ready goes out: by then it is several batches, in one request.
+There is no task and no event per record. When a batch is begun, a step of the core follows in the
+next turn of the event loop. If an application sends without pausing, ``send`` lets other tasks run
+from time to time, so that ready batches are sent: by then there are several, in one request.
 
-Where there is no room, senders stand in line. While the first one waits nobody else is let in, so
-that small records do not overtake a large one for ever; and only the first one is woken.
+If there is no memory, senders queue up. While the first one waits, all others wait too, so that
+small records do not overtake a large one forever; and only the first one is woken.
 """
 
 from __future__ import annotations
@@ -38,27 +38,28 @@ from kip848_client.serialization import ContextSerializer, SerializationContext
 __all__ = ["Partitioner", "Sending", "Serializer", "checked_serializer"]
 
 Serializer = Callable[[Any], Any]
-"""Makes bytes (or ``None``) of a key or a value, or a coroutine that returns them."""
+"""Returns the bytes (or ``None``) of a key or a value, or a coroutine that returns them."""
 Partitioner = Callable[[bytes | None, list[int], list[int]], int]
-"""aiokafka's: gets the key, all partitions and those that can be written to, which may be none."""
+"""As in aiokafka: takes the key, all partitions and the available ones, which may be none."""
 
 _HOGGED_MS: Final = 1
-"""So long other tasks may have to wait, and what is ready to be sent."""
+"""How long other tasks and ready batches may have to wait."""
 _TURNS: Final = 3
-"""Of the loop: an answer comes in the first, the task that waits for it posts it in the second, and
-in the third what may follow is sent."""
+"""Turns of the event loop to yield: an answer arrives in the first, the task that waits for it
+posts it in the second, and the next request is sent in the third."""
 _Headers = list[tuple[str, bytes | None]]
 _Record = tuple[int, bytes | None, bytes | None, _Headers]
 
 _NO_HEADERS: Final[_Headers] = []
 
 _REFUSED: Final = (RecordTooLarge, DeliveryTimedOut, RequestTimedOut, BrokerError)
-"""What keeps a record from being sent. A wrong argument is nothing that was meant to be sent."""
+"""Errors that prevent a record from being sent. A wrong argument does not count, because no record
+was to be sent."""
 
 
 class Sending:
-    """Takes the records of one producer. ``is_open`` tells whether a block's transaction is still
-    the one that is open."""
+    """Accepts the records of one producer. Its ``is_open`` parameters check whether a block's
+    transaction is still the open one."""
 
     def __init__(
         self,
@@ -84,11 +85,11 @@ class Sending:
         self._batches = engine.producing.deliveries.batches
         self._gives_way = False
         self._turn_ms = 0
-        """When other tasks had their turn."""
+        """When other tasks last ran."""
         self._line = asyncio.Lock()
-        """Of those who wait for room."""
+        """The queue of callers that wait for memory."""
         self.transaction = 0
-        """Another one with each transaction that is begun."""
+        """Changes with each transaction that begins."""
 
     async def send(  # noqa: PLR0912 - another call would cost as much as all of this
         self,
@@ -100,7 +101,7 @@ class Sending:
         headers: Iterable[tuple[str, bytes | None]] | None,
         is_open: Callable[[], None] | None = None,
     ) -> asyncio.Future[RecordMetadata]:
-        """Put a record into a batch. ``is_open`` raises where it may not be any more."""
+        """Put a record into a batch. ``is_open`` raises if it is not allowed any more."""
         if task_of(self._home.loop) is None or get_ident() != self.thread:
             self._home.check()  # inlined, because a call costs more
         transaction = self.transaction
@@ -140,7 +141,7 @@ class Sending:
             raise
         batch = self._batches.get(number)
         if batch is None:
-            self._producing.check()  # where nothing is sent any more, nothing tells of it
+            self._producing.check()  # if the producer has ended, raise here: no result would follow
             batch = self._batches[number] = OnItsWay(tp)
         future: asyncio.Future[RecordMetadata] = self._loop.create_future()
         batch.futures.append(future)
@@ -150,9 +151,9 @@ class Sending:
     def put(
         self, topic: str, value: Any, key: Any, partition: int | None, timestamp_ms: int | None
     ) -> bool:
-        """The same for a record without headers, at once and without a future: what becomes of it
-        is told by the end of the transaction. False where it takes more than that; ``send`` it
-        then. Raises as ``send``."""
+        """Put a record without headers into a batch, at once and without a future: the result of
+        the transaction reports errors. Returns False if it is not that simple; then call ``send``.
+        Raises the errors of ``send``."""
         if (
             self._gives_way
             or not self._is_plain
@@ -180,7 +181,7 @@ class Sending:
     async def _serialized(
         self, topic: str, key: Any, value: Any, headers: _Headers
     ) -> tuple[bytes | None, bytes | None, _Headers]:
-        """What the serializers make. Headers may have come to these."""
+        """The results of the serializers, which may have added headers."""
         key = await self._bytes_of(key, self._key_serializer, topic, "key", headers)
         value = await self._bytes_of(value, self._value_serializer, topic, "value", headers)
         return key, value, headers
@@ -205,12 +206,12 @@ class Sending:
         return made
 
     async def begin_turn(self) -> None:
-        """Let others run now, so that records that follow at once come into one batch: call
-        ``keep_turn`` before each."""
+        """Let other tasks run now, so that the following records can go into one batch. Call
+        ``keep_turn`` before each of them."""
         await self._give_way()
 
     def keep_turn(self) -> None:
-        """Let nobody else run before the next record."""
+        """Let no other task run before the next record."""
         self._gives_way = False
 
     async def _give_way(self) -> None:
@@ -220,11 +221,11 @@ class Sending:
         self._turn_ms = self._engine.clock.now_ms()
 
     def _chosen(self, route: Route, key: bytes | None, partition: int | None) -> TopicPartition:
-        """Where the application wants it."""
+        """The partition chosen by the application."""
         known = route.partitions
         if partition is None:
             assert self._partitioner is not None
-            # lists of its own: a partitioner may change them
+            # fresh lists, because a partitioner may change them
             led = [each.partition for each in route.led]
             chosen = self._partitioner(key, list(range(len(known))), led)
             try:
@@ -240,11 +241,11 @@ class Sending:
         return known[tp.partition] if tp.partition < len(known) else tp
 
     async def _find(self, tp: TopicPartition) -> None:
-        """A partition that is not known may have been added since brokers were asked."""
+        """A partition that is not known may have been added since the last metadata."""
         _existing(tp, len((await self._learn(tp.topic, anew=True)).partitions))
 
     async def _learn(self, topic: str, *, anew: bool = False) -> Route:
-        """Where its records go; with ``anew`` brokers are asked in any case."""
+        """The topic's route. With ``anew``, brokers are asked in any case."""
         topic = _plain(checked_topic(topic))
         while (route := self._routes.get(topic)) is None or anew:
             try:
@@ -256,7 +257,7 @@ class Sending:
         return route
 
     async def count(self, topic: str) -> int:
-        """How many partitions the topic has, asked for if need be."""
+        """The topic's number of partitions, requested if necessary."""
         self._home.check()
         checked_topic(topic)
         await self._producing.learn(_plain(topic), self._engine.config.max_block_ms)
@@ -269,7 +270,8 @@ class Sending:
         turns: Route | None,
         is_open: Callable[[], None] | None,
     ) -> Placed:
-        """Begin a batch, when there is room for it. ``turns``: it may go elsewhere."""
+        """Begin a batch if there is memory for it. ``turns``: the route, if the partition may
+        change."""
         now_ms = self._engine.clock.now_ms()
         placed: Placed | None = None
         if not self._producing.is_hungry:
@@ -289,7 +291,7 @@ class Sending:
         turns: Route | None,
         is_open: Callable[[], None] | None,
     ) -> Placed:
-        """The same, in line with all others for whom there is no room."""
+        """Wait in the queue of callers without memory, then begin a batch."""
         meter = self._producing.meter
         since_ms = 0 if meter is None else meter.waits_for_room()
         try:
@@ -332,7 +334,7 @@ class Sending:
             ) from None
 
     def _refused(self, error: Kip848Error) -> None:
-        """A transaction that lacks a record must not be committed."""
+        """Report an error to the core: a transaction that lacks a record must not be committed."""
         if isinstance(error, _REFUSED) and not isinstance(error, LocalProtocolError):
             self._producing.post(Refused(error))
 
@@ -354,7 +356,7 @@ def _too_late() -> LocalProtocolError:
 
 
 def _now_ms() -> int:
-    """The time of the machine's clock. Raises ``LocalProtocolError`` before 1970, as Java does."""
+    """The machine's clock. Raises ``LocalProtocolError`` before 1970, as Java does."""
     now_ms = int(time.time() * 1000)
     if now_ms < 0:
         raise LocalProtocolError(
@@ -365,7 +367,7 @@ def _now_ms() -> int:
 
 
 def checked_serializer(function: object, name: str) -> Any:
-    """A function of one argument, or ``None``."""
+    """Return a function of one argument, or ``None``."""
     if function is not None and not callable(function):
         raise ConfigError(f"{name} is a function, or None; not {shown(function)}")
     return function
@@ -392,7 +394,7 @@ def _checked_time(timestamp_ms: object) -> int:
 
 
 def _plain(text: str) -> str:
-    """The text alone: a member of an enumeration is a ``str``, too."""
+    """The plain string: a member of a string enumeration is also a ``str``."""
     return str.__str__(text)
 
 

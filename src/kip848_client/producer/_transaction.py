@@ -1,4 +1,4 @@
-"""One transaction as a block: ``async with producer.transaction() as txn``."""
+"""A transaction as a block: ``async with producer.transaction() as txn``."""
 
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ V = TypeVar("V")
 
 
 class Transactor(Protocol):
-    """A producer, as its transactions see it."""
+    """The interface of a producer for its transactions."""
 
     async def begin_transaction(self) -> None:
         """Open a transaction."""
         ...
 
     async def commit_transaction(self) -> None:
-        """Commit it."""
+        """Commit the transaction."""
         ...
 
     async def abort_transaction(self) -> None:
-        """Abort it."""
+        """Abort the transaction."""
         ...
 
     async def send_offsets_to_transaction(
         self, offsets: Mapping[Any, Any] | None, group: Any
     ) -> None:
-        """Commit offsets with it."""
+        """Commit offsets with the transaction."""
         ...
 
     def sending(self) -> Sending:
-        """Takes records."""
+        """Get the object that accepts records."""
         ...
 
 
 class Transaction(Generic[K, V]):
-    """A block that commits when it is left, and aborts when an error leaves it.
+    """A block that commits at its end, and aborts if an error leaves it.
 
-    ``Producer.transaction`` makes it; enter it with ``async with``. To abort, leave it by an error.
+    ``Producer.transaction`` makes it; enter it with ``async with``. To abort, raise an error in it.
 
     Await each ``send``. One that is not awaited sends nothing, and one that has not returned may
     not be part of the transaction: if the block is left before all have returned, the transaction
     is aborted, and ``LocalProtocolError`` raised.
 
-    Leaving the block raises ``TransactionAborted`` when something of it was refused, also when the
-    application has caught that error: the transaction is aborted then. It raises ``CommitInDoubt``
-    when the outcome is not known: call ``producer.commit_transaction()``. If a task is cancelled
-    while it waits for the abort, the next transaction waits for its end.
+    The end of the block raises ``TransactionAborted`` if a record or offset was refused, even if
+    the application has caught that error; the transaction is then aborted. It raises
+    ``CommitInDoubt`` if the outcome is not known: call ``producer.commit_transaction()``. If a task
+    is cancelled while it waits for the abort, the next transaction waits for the end of that abort.
 
     Args:
         producer: The producer whose transaction it is.
@@ -66,9 +66,9 @@ class Transaction(Generic[K, V]):
         self._producer = producer
         self._is_open: bool | None = None
         self._last: CoroutineType[Any, Any, Any] | None = None
-        """The newest ``send``."""
+        """The last ``send``."""
         self._unreturned: list[CoroutineType[Any, Any, Any]] = []
-        """Those that had not returned when the next one was called."""
+        """Calls of ``send`` that had not returned when the next one was made."""
 
     async def __aenter__(self) -> Transaction[K, V]:
         if self._is_open is not None:
@@ -93,7 +93,7 @@ class Transaction(Generic[K, V]):
             await self._abort(error)
 
     def _missing(self) -> LocalProtocolError | None:
-        """Records that are not part of the transaction, though they seem to be."""
+        """The error for records that seem to be part of the transaction but are not."""
         if self._last is not None:
             self._unreturned.append(self._last)
         missing = [each for each in self._unreturned if each.cr_frame is not None]
@@ -105,13 +105,13 @@ class Transaction(Generic[K, V]):
         )
 
     async def _abort(self, error: BaseException) -> None:
-        """For this error."""
+        """Abort because of this error."""
         try:
             await self._producer.abort_transaction()
         except asyncio.CancelledError:
             raise
         except Kip848Error as err:
-            with suppress(Exception):  # the application's own may be a frozen dataclass
+            with suppress(Exception):  # the application's error may be a frozen dataclass
                 error.add_note(f"aborting the transaction failed, too: {err}")
 
     async def _commit(self) -> None:
@@ -130,21 +130,22 @@ class Transaction(Generic[K, V]):
         timestamp_ms: int | None = None,
         headers: Iterable[tuple[str, bytes | None]] | None = None,
     ) -> Coroutine[Any, Any, asyncio.Future[RecordMetadata]]:
-        """Send a record with this transaction, as ``Producer.send``.
+        """Send a record with this transaction, like ``Producer.send``.
 
-        The future need not be awaited: leaving the block waits for all records, and raises if one
-        was refused.
+        The future need not be awaited: the end of the block waits for all records, and raises if
+        one was refused.
 
         Args:
             topic: Name of the topic.
-            value: What the ``value_serializer`` takes; without one bytes or ``None``.
-            key: What the ``key_serializer`` takes; without one bytes or ``None``.
+            value: An argument for the ``value_serializer``; without one, bytes or ``None``.
+            key: An argument for the ``key_serializer``; without one, bytes or ``None``.
             partition: Number of the partition. Default: chosen by the partitioner.
             timestamp_ms: Milliseconds since 1970. Default: the time of the call.
             headers: Pairs of a name and bytes (or ``None``).
 
         Returns:
-            A coroutine; await it. It gives a future of the record's ``RecordMetadata``.
+            A coroutine, which must be awaited. It returns a future of the record's
+            ``RecordMetadata``.
 
         Raises:
             LocalProtocolError: The block was not entered, or was left.
@@ -166,7 +167,7 @@ class Transaction(Generic[K, V]):
             group: The ``Consumer`` that read the records, its ``group_metadata()``, or the group's
                 name.
             offsets: By partition: the offset of the *next* record to read. ``None`` with a
-                ``Consumer``: the position after everything it has handed out.
+                ``Consumer``: the positions after all records it has returned.
 
         Raises:
             LocalProtocolError: The block was not entered, or was left.
