@@ -1,4 +1,4 @@
-"""``ExactlyOnceProcessor``: the class that users hold."""
+"""``ExactlyOnceProcessor``: the public class."""
 
 from __future__ import annotations
 

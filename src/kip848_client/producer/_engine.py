@@ -141,7 +141,7 @@ class Engine:
         self.producing.end_waits(error or self.runtime.closed())
 
     def stop(self, timeout_ms: float) -> Closing:
-        """Accept nothing more, and return the coroutine that sends the rest and closes."""
+        """Accept nothing more. The returned ``Closing`` sends the rest and closes."""
         return self.runtime.close(timeout_ms, (self._send_the_rest,), self._hurry)
 
     def leave(self) -> Closing:

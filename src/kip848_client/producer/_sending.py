@@ -58,8 +58,8 @@ was to be sent."""
 
 
 class Sending:
-    """Accepts the records of one producer. Its ``is_open`` parameters check whether a block's
-    transaction is still the open one."""
+    """Accepts the records of one producer. The ``is_open`` argument of its methods checks whether a
+    block's transaction is still the open one."""
 
     def __init__(
         self,

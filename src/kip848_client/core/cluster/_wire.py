@@ -35,9 +35,9 @@ METADATA_VERSIONS: Final = (12, 13)
 
 
 def questions_of(command: LearnLeaders) -> tuple[LearnLeaders, ...]:
-    """The topics to request, split into one request each. A broker that finds an id in a request
-    ignores the names in it; topics that may be created are requested separately, so that no others
-    are created."""
+    """The command split into separate requests. A broker that finds an id in a request ignores the
+    names in it; topics that may be created are requested separately, so that no others are
+    created."""
     nothing: frozenset[str] = frozenset()
     by_id = replace(command, topics=nothing, to_create=nothing)
     by_name = replace(

@@ -175,7 +175,7 @@ class Answers:
         code: int | None = None,
     ) -> None:
         """Queue the same batch again in its old place."""
-        if batch.is_over:  # its result is reported and no broker is known to have it
+        if batch.is_over:  # its result was reported; whether it is written is unknown
             self._hole(partition, batch)
             return
         partition.fail(now_ms, why, code)
@@ -313,7 +313,7 @@ class Answers:
         to_do: Reaction,
         culprits: Mapping[int, Kip848Error] | None = None,
     ) -> None:
-        """A batch has failed for good."""
+        """A batch has failed permanently."""
         partition = self._accumulator.partitions[batch.tp]
         if batch not in partition.flying:
             self._hole(partition, batch)

@@ -173,7 +173,7 @@ class Idempotence:
     def batch_failed(
         self, now_ms: int, producer: ProducerId | None, reaction: Reaction, error: Kip848Error
     ) -> None:
-        """A batch has failed for good."""
+        """A batch has failed permanently."""
         del now_ms, error
         if reaction in (Reaction.ASK, Reaction.RECOVER) and producer is not None:
             self.renew(producer)

@@ -146,7 +146,7 @@ class Topics:
 
     def _ask(self, topic: str) -> None:
         """A call that waits for a topic is going to write to it, so it may be created. A topic that
-        was known before is not created again, because it was deleted on purpose."""
+        was known before is not created again after its deletion."""
         create = topic not in self.routes
         self._metadata.want(topic, "its partitions are wanted", create=create)
 

@@ -23,7 +23,7 @@ class Progress:
         self._first: dict[TopicPartition, int] = {}
         self._done: dict[TopicPartition, int] = {}
         self.records = 0
-        """How many are fetched and not in work."""
+        """The number of fetched records that were not taken yet."""
 
     @property
     def offsets(self) -> Mapping[TopicPartition, int]:
