@@ -1,8 +1,8 @@
-"""The way of a record, from the broker's log to the application: a pure core.
+"""The path of a record from the broker's log to the application: a pure core.
 
-``FetchCore`` decides what is asked of whom, and knows what may be handed out. Time comes in as an
-argument, events in, commands out. Its driver has the sockets, ``kip848_client.records`` makes
-records of what it holds.
+``FetchCore`` decides what to request from which broker, and which records may be delivered. Time
+comes in as an argument, events in, commands out. The driver owns the sockets;
+``kip848_client.records`` decodes records from the buffered bytes.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""What the answer to a Fetch does to the partitions in it, and to the pace at which its broker is
-asked.
+"""How a Fetch response changes the partitions in it, and how soon its broker is asked again.
 
-An answer counts for a partition only if it is what was asked last: for the same generation, at the
-same offset. What came before an error is good and is handed out first.
+An answer counts for a partition only if it matches the latest request: same generation, same
+offset. Records fetched before an error are valid and are delivered first.
 
-The general rule of progress: a request may wait at the broker, so an answer that comes early should
-bring something. One that came early and moved nothing makes the broker rest, longer each time in a
-row, whatever the reason is. So no answer of any broker leads to a loop without pauses.
+The general rule of progress: a request may wait at the broker, so an early answer should bring
+something. After an early answer that moved nothing, the broker rests, longer each time in a row,
+whatever the reason. So no answer of any broker leads to a loop without pauses.
 """
 
 from __future__ import annotations
@@ -47,24 +46,24 @@ from kip848_client.errors import Kip848Error, LogTruncated, RecordUnreadable, br
 __all__ = ["Answers"]
 
 AVOID_LOST_MS: Final = 30_000
-"""How long a replica is not used that did not answer."""
+"""How long to avoid a replica that did not answer."""
 SHORTEST_WAIT_MS: Final = 20
-"""A request that may not wait is expected to bring something no sooner than one that may wait for
-this time."""
+"""A request that may not wait is expected to bring something no sooner than one that may wait this
+long."""
 MOVES_MAX: Final = 3
-"""So often in a row a partition follows the hints of brokers at once."""
+"""How many times in a row a partition follows the hints of brokers at once."""
 
 _Errors = dict[tuple[int, str], Kip848Error]
-"""One error for all partitions of a topic that an answer refuses alike: it is told once."""
+"""One error for all partitions of a topic that an answer refuses alike: reported once."""
 
 
 @dataclass(slots=True)
 class _Taking:
-    """An answer that is being taken in."""
+    """An answer that is being processed."""
 
     now_ms: int
     node: Node | None = None
-    """Who sent it; ``None`` where none of its rows counts."""
+    """The broker that sent it; ``None`` where none of its rows counts."""
     fetch: OpenFetch | None = None
     asked: Mapping[TopicIdPartition, Wanted] = EMPTY
     is_throttled: bool = False
@@ -73,7 +72,7 @@ class _Taking:
 
 
 class Answers:
-    """Takes answers in."""
+    """Processes Fetch responses."""
 
     def __init__(
         self,
@@ -90,7 +89,7 @@ class Answers:
         out: Commands,
     ) -> None:
         self.stale = 0
-        """Parts of answers that were for something else than what is wanted now."""
+        """Number of rows for something other than what is wanted now."""
         self._settings = settings
         self._jitter = jitter
         self._assigned = assigned
@@ -106,7 +105,8 @@ class Answers:
     # -- whole answers -----------------------------------------------------------------------
 
     def answered(self, now_ms: int, event: FetchAnswered) -> ChunkedAnswer[PartitionAnswer]:
-        """A broker answered. Before the last row was taken it must not be asked again."""
+        """Handle a broker's answer. The broker must not be asked again before the last row is
+        processed."""
         taking = _Taking(now_ms)
         return ChunkedAnswer(
             partial(self._begin, taking, event),
@@ -130,8 +130,8 @@ class Answers:
     def _whole(
         self, now_ms: int, node: Node, answer: FetchAnswer
     ) -> Mapping[TopicIdPartition, Wanted] | None:
-        """What the answer says of the broker. Returns what was asked, ``None`` where nothing that
-        it says of partitions counts."""
+        """Handle the part of the answer that concerns the broker. Returns what was requested, or
+        ``None`` if none of its partition rows count."""
         node.lost_since_ms = None
         node.throttled_until_ms = now_ms + max(0, answer.throttle_time_ms)
         if answer.nodes:
@@ -169,7 +169,7 @@ class Answers:
             taking.progress = True
 
     def _resume(self, taking: _Taking) -> bool:
-        """Whether nothing began anew meanwhile."""
+        """Whether nothing was restarted meanwhile."""
         node = taking.node
         return node is not None and self._planner.nodes.get(node.node) is node
 
@@ -186,7 +186,7 @@ class Answers:
     def lost(
         self, now_ms: int, node: Node, why: str, error: Kip848Error | None, *, sent: bool
     ) -> None:
-        """No answer came."""
+        """Handle a request that got no answer."""
         if sent:
             node.session.lost()
         else:
@@ -201,7 +201,7 @@ class Answers:
                 self._planner.refresh(now_ms, partition)
 
     def _complain(self, now_ms: int, node: Node, why: str) -> None:
-        """Tell of a broker that has not answered for long, once."""
+        """Report a broker that has not answered for a long time, once."""
         if node.lost_since_ms is None:
             node.lost_since_ms, node.noticed = now_ms, False
         lasts_ms = now_ms - node.lost_since_ms
@@ -240,7 +240,7 @@ class Answers:
         told: PartitionAnswer,
         errors: _Errors,
     ) -> bool:
-        """Returns whether anything moved, or rests by itself."""
+        """Returns whether anything moved, or the partition rests on its own account."""
         if told.error_code:
             self._on_error(now_ms, node, partition, told, errors)
             return True
@@ -257,7 +257,7 @@ class Answers:
         if told.records and self._on_records(now_ms, node, partition, told):
             return True
         if self._settings.read_committed and 0 <= told.last_stable_offset < partition.fetch_offset:
-            # Brokers answer at once, and with nothing, beyond the last stable offset
+            # beyond the last stable offset, brokers answer at once with no data
             self._partition_errors.rest_quietly(now_ms, partition)
             self._planner.refresh(now_ms, partition)
             return True
@@ -305,8 +305,9 @@ class Answers:
         *,
         is_final: bool = False,
     ) -> None:
-        """The bytes from this offset on are no records. They may be damaged on the way only, so
-        they are fetched once more before the partition stops, unless that is known to be final."""
+        """Handle bytes that cannot be decoded from this offset on. They may have been damaged in
+        transit only, so they are fetched once more before the partition stops, unless the damage is
+        known to be final."""
         if is_final or partition.refetched_at == offset:
             self._stop(partition, error)
         else:
@@ -337,7 +338,7 @@ class Answers:
                 self._partition_errors.rest(now_ms, partition, why)
             self._planner.refresh(now_ms, partition)
         elif self._is_replica(now_ms, node, partition):
-            # the leader knows better, and is asked at once
+            # the leader knows better, so ask it at once
             self._planner.refresh(now_ms, partition)
         elif rule.check:
             self._position_changes.check(now_ms, partition)
@@ -356,7 +357,7 @@ class Answers:
             self._metadata.want(topic, why)
 
     def _is_replica(self, now_ms: int, node: Node, partition: Partition) -> bool:
-        """Whether the broker does not lead the partition; then it is left for a lease."""
+        """Whether the broker is not the partition's leader; if so, it is avoided for a lease."""
         lease_ms = self._settings.metadata_max_age_ms
         self._planner.replicas.failed(now_ms, partition, node.node, lease_ms)
         leader = self._leaders.at(partition.key)
@@ -375,8 +376,8 @@ class Answers:
     # -- truncation --------------------------------------------------------------------------
 
     def _on_diverging(self, now_ms: int, partition: Partition, end: EpochEnd) -> None:
-        """The log of the broker differs from what was read (KIP-320). What was handed out of it is
-        false beyond the end of the epoch, and wherever its epoch is a later one."""
+        """Handle a broker's log that differs from what was read (KIP-320). Records delivered from
+        beyond the end of the epoch, or with a later epoch, are invalid."""
         cursor = partition.cursor
         assert cursor is not None
         if end.epoch < 0 or end.end_offset < 0:
@@ -388,7 +389,7 @@ class Answers:
         if cursor.consumed <= end.end_offset and cursor.consumed_epoch <= end.epoch:
             partition.renew(generation, offset, epoch)
         else:
-            self._buffer.clear(partition)  # who reads may be in the middle of what is left
+            self._buffer.clear(partition)  # the application may be in the middle of what is left
             self._on_truncated(partition, generation, end)
         if partition.phase is Phase.READY:
             if (partition.fetch_offset, partition.fetch_epoch) == asked:
@@ -396,7 +397,7 @@ class Answers:
             self._planner.refresh(now_ms, partition)
 
     def _on_truncated(self, partition: Partition, generation: int, end: EpochEnd) -> None:
-        """The application has seen records that are no more."""
+        """Report that the application has seen records that no longer exist."""
         tp, cursor = partition.tp, partition.cursor
         assert cursor is not None
         position, at = cursor.consumed, min(cursor.consumed, end.end_offset)

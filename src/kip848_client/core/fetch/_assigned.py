@@ -1,4 +1,4 @@
-"""The assigned partitions, by what they are looked up by."""
+"""The assigned partitions and their indexes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Assigned"]
 
 
 class Assigned:
-    """All of them. A partition is here from its assignment to its loss."""
+    """All assigned partitions. A partition is in here from its assignment to its loss."""
 
     def __init__(self) -> None:
         self.by_tp: dict[TopicPartition, Partition] = {}
@@ -23,12 +23,12 @@ class Assigned:
         self._generations = 0
 
     def new_generation(self) -> int:
-        """A number that no generation had."""
+        """Return a generation number that was never used before."""
         self._generations += 1
         return self._generations
 
     def add(self, tp: TopicPartition, topic_id: TopicId | None) -> Partition:
-        """A partition that is assigned from now on; by hand if it has no id."""
+        """Add a newly assigned partition; without an id it was assigned manually."""
         by_hand = topic_id is None
         partition = Partition(tp, topic_id, by_hand, self.new_generation())
         self.by_tp[tp] = partition
@@ -38,7 +38,7 @@ class Assigned:
         return partition
 
     def remove(self, partition: Partition) -> bool:
-        """It is not assigned any more; returns whether it was the last one of its topic."""
+        """Remove a partition; returns whether it was the last one of its topic."""
         tp = partition.tp
         del self.by_tp[tp]
         self._unindex(partition)
@@ -49,7 +49,7 @@ class Assigned:
         return not of_topic
 
     def learn_id(self, partition: Partition, topic_id: TopicId) -> None:
-        """The topic that a partition assigned by name is of."""
+        """Set the topic id of a partition that was assigned by name."""
         self._unindex(partition)
         partition.learn_id(topic_id)
         self._index(partition, topic_id)
@@ -70,7 +70,7 @@ class Assigned:
             del self._topics[topic_id]
 
     def at(self, key: TopicIdPartition) -> Partition | None:
-        """By its identity for brokers."""
+        """Look up a partition by topic id and number, as brokers identify it."""
         return self._by_key.get(key)
 
     def topic_of(self, topic_id: TopicId) -> str | None:
@@ -78,14 +78,14 @@ class Assigned:
         return self._topics.get(topic_id)
 
     def of_topic(self, topic: str) -> Collection[Partition]:
-        """All of a topic."""
+        """All assigned partitions of a topic."""
         return tuple(self._by_topic.get(topic, {}).values())
 
     def here(self, partitions: Iterable[TopicPartition]) -> list[Partition]:
-        """Those of ``partitions`` that are assigned; nobody has to know."""
+        """Those of ``partitions`` that are assigned; the others are silently left out."""
         by_tp = self.by_tp
         return [by_tp[tp] for tp in partitions if tp in by_tp]
 
     def is_here(self, partition: Partition) -> bool:
-        """Whether it has not been taken away meanwhile."""
+        """Whether the partition has not been revoked meanwhile."""
         return self.by_tp.get(partition.tp) is partition

@@ -1,14 +1,14 @@
-"""The batches in the bytes of an answer: their headers are read, their records are not.
+"""The batches in the bytes of an answer: headers are read, records are not.
 
-So the core knows all offsets and epochs, and which batches nobody may see, without unpacking
-anything. What has to be expected:
+So the core knows all offsets and epochs, and which batches must not be delivered, without
+decompressing anything. Cases to expect:
 
-- The batch that contains the offset asked for, which may begin before it.
+- The batch that contains the requested offset may begin before it.
 - Gaps between batches, and batches that have lost records or all of them (compaction). So the next
   offset is base + last offset delta + 1.
-- A last batch that is cut: brokers stop at the byte limit. The first one they send whole.
+- A truncated last batch: brokers stop at the byte limit. They always send the first batch whole.
 - Control batches, which end transactions, and batches of aborted transactions (KIP-98).
-- Messages of before Kafka 0.11 (magic 0 and 1) in old segments of clusters that were upgraded.
+- Messages from before Kafka 0.11 (magic 0 and 1) in old segments of upgraded clusters.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CONTROL_KEY: Final = struct.Struct(">2xh")
 _MAGIC: Final = 2
 _MAGIC_AT: Final = 16
 _BEFORE_LENGTH: Final = 12
-"""What the length of a batch does not count: base offset and length."""
+"""Bytes that the length of a batch does not include: base offset and length."""
 _SHORTEST: Final = BATCH_HEADER_BYTES - _BEFORE_LENGTH
 _OLD_SHORTEST: Final = (14, 22)
 """The length of an empty message of magic 0, and of magic 1, which has a timestamp."""
@@ -50,24 +50,24 @@ _ABORT: Final = 0
 
 
 class Garbled(NamedTuple):
-    """Bytes that are no batch."""
+    """Bytes that are not a valid batch."""
 
     offset: int
-    """Up to here the log can be read."""
+    """The log is readable up to this offset."""
     why: str
 
 
 class BatchHeaders(NamedTuple):
-    """What the bytes of one partition in an answer are."""
+    """The parsed batch headers of one partition in an answer."""
 
     batches: tuple[BatchRef, ...]
-    """Those that reach beyond the offset asked for, in the order of their offsets."""
+    """The batches that reach beyond the requested offset, ordered by offset."""
     next_offset: int
-    """Where the next fetch begins: after the last whole batch, skipped ones included."""
+    """Where the next fetch begins: after the last whole batch, including skipped ones."""
     last_epoch: int
-    """The leader epoch of the last whole batch; what was given if there is none."""
+    """The leader epoch of the last whole batch; the given ``last_epoch`` if there is none."""
     garbled: Garbled | None = None
-    """What ended the reading early. The batches before it are good."""
+    """What ended the parsing early. The batches before it are valid."""
 
 
 def read_headers(
@@ -76,9 +76,8 @@ def read_headers(
     """Read the batch headers of ``raw``, the records that were fetched at ``offset``.
 
     ``last_epoch`` is the leader epoch of the record before ``offset``. ``aborted`` has (producer
-    id, first offset) of the aborted transactions that the answer named. Only a read_committed
-    answer names some, and it names all that overlap it: so what is known of them lives for one
-    answer.
+    id, first offset) of the aborted transactions listed in the answer. Only a read_committed answer
+    lists any, and it lists all that overlap it, so this knowledge lives for one answer only.
     """
     batches: list[BatchRef] = []
     aborting = _Aborting(aborted) if aborted else None
@@ -115,7 +114,7 @@ def read_headers(
 
 
 def _batch(raw: bytes, at: int) -> BatchRef | str:
-    """The batch whose header begins at ``at``, or what is wrong with it."""
+    """Return the batch whose header begins at ``at``, or a description of the damage."""
     base, length, epoch, attributes, delta, first_ms, max_ms, count = _HEADER.unpack_from(raw, at)
     after = base + delta + 1
     possible = base >= 0 and delta >= 0 and after <= _LAST_OFFSET and 0 <= count <= delta + 1
@@ -127,9 +126,9 @@ def _batch(raw: bytes, at: int) -> BatchRef | str:
 
 
 def _message(raw: bytes, at: int, magic: int, next_offset: int) -> BatchRef | str:
-    """A message of magic 0 or 1, or what is wrong with it. One that is compressed has others
-    inside, and the offset of the last of them: how many is not known from outside, so ``records``
-    says how many offsets there are."""
+    """Return a message of magic 0 or 1, or a description of the damage. A compressed message wraps
+    others and carries the offset of the last one. Their number is not visible from outside, so
+    ``records`` is set to the number of offsets."""
     if magic > _MAGIC:
         return f"a batch of magic {magic}"
     offset, length, attributes = _OLD_HEADER.unpack_from(raw, at)
@@ -156,10 +155,10 @@ def _message(raw: bytes, at: int, magic: int, next_offset: int) -> BatchRef | st
 
 
 class _Aborting:
-    """Which batches are of aborted transactions, in one answer.
+    """Finds the batches of aborted transactions in one answer.
 
-    A transaction is in the list with the offset of its first record. From there on, up to the
-    marker that ends it, what its producer wrote in transactions is void.
+    The list has the offset of a transaction's first record. From there up to the marker that ends
+    it, everything its producer wrote in transactions is void.
     """
 
     def __init__(self, aborted: tuple[tuple[int, int], ...]) -> None:
@@ -175,7 +174,7 @@ class _Aborting:
             return False
         (producer_id,) = _PRODUCER_ID.unpack_from(raw, batch.start + _PRODUCER_ID_AT)
         if batch.attributes & _CONTROL:
-            # the producer need not be there: its records may be before this answer
+            # the producer may be missing here: its records may be before this answer
             if producer_id in self._producers and _is_abort(raw, batch):
                 self._producers.discard(producer_id)
             return True
@@ -187,8 +186,8 @@ def _first_offset(aborted: tuple[int, int]) -> int:
 
 
 def _is_abort(raw: bytes, batch: BatchRef) -> bool:
-    """Whether a control batch says that its transaction was aborted: the type in the key of its
-    first record. Types that are not known mean nothing to a consumer."""
+    """Whether a control batch marks its transaction as aborted (the type in the key of its first
+    record). Consumers ignore unknown types."""
     at = batch.start + BATCH_HEADER_BYTES
     if batch.attributes & _CODEC or at == batch.end:
         return False
@@ -201,7 +200,7 @@ def _is_abort(raw: bytes, batch: BatchRef) -> bool:
 
 
 def _after_varint(raw: bytes, at: int, end: int) -> int:
-    """Where the variable-length number at ``at`` ends; ``end`` if it does not."""
+    """Return where the varint at ``at`` ends; ``end`` if it does not end."""
     while at < end and raw[at] & 0x80:
         at += 1
     return min(at + 1, end)

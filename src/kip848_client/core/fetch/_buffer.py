@@ -1,8 +1,8 @@
-"""What was fetched and not handed out: slices of logs, in turns, counted in bytes.
+"""Fetched records that are not yet delivered: slices of logs, taken in turn, counted in bytes.
 
-A broker's answer for a partition becomes one slice. Slices of a partition adjoin: each was asked
-for at the end of the one before. Partitions with something to read stand in a ring, so that each
-has its turn.
+A broker's answer for a partition becomes one slice. Slices of a partition are contiguous: each was
+requested at the end of the previous one. Partitions with something to read are kept in a ring, so
+that each gets its turn.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ class Buffer:
     def __init__(self) -> None:
         self.size_bytes = 0
         self.changes = 0
-        """Grows when what may be read changes, other than by reading it."""
+        """Incremented when what may be read changes, other than by reading it."""
         self.read: dict[TopicPartition, Partition] = {}
-        """Partitions of which slices were finished since somebody asked; to be cleared by them."""
+        """Partitions with slices finished since the last look; the reader of this field clears
+        it."""
         self._ring: dict[TopicPartition, Partition] = {}
         self._by_node: dict[int, int] = {}
-        """How many partitions have slices that this broker sent."""
+        """Node to the number of partitions with slices from that broker."""
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -37,7 +38,7 @@ class Buffer:
         return [partition.slices[0] for partition in self._turns(only)]
 
     def next_slice(self, only: Collection[TopicPartition] = ()) -> Slice | None:
-        """The first slice of the partition whose turn it is."""
+        """The first slice of the partition whose turn it is, if any."""
         for partition in self._turns(only):
             return partition.slices[0]
         return None
@@ -49,8 +50,8 @@ class Buffer:
                 yield partition
 
     def finish(self, partition: Partition, piece: Slice) -> None:
-        """All of the slice was read: the position is at its end. One that is not the first of the
-        partition, or of a former generation, is ignored."""
+        """Mark a slice as read to its end and move the position there. Ignored unless it is the
+        first of the partition, in the current generation."""
         if not partition.slices or partition.slices[0] is not piece:
             return
         cursor = piece.cursor
@@ -62,7 +63,7 @@ class Buffer:
             self._ring.pop(partition.tp, None)
 
     def turn(self, tp: TopicPartition) -> None:
-        """The turn of this partition is over."""
+        """End the turn of this partition."""
         partition = self._ring.pop(tp, None)
         if partition is not None:
             self._ring[tp] = partition
@@ -70,7 +71,7 @@ class Buffer:
     # -- changing ----------------------------------------------------------------------------
 
     def append(self, partition: Partition, node: int, piece: Slice) -> None:
-        """Keep what a broker sent."""
+        """Add a slice that a broker sent."""
         if not partition.slices:
             partition.buffered_from = node
             self._by_node[node] = self._by_node.get(node, 0) + 1
@@ -82,7 +83,7 @@ class Buffer:
         self.refresh(partition)
 
     def clear(self, partition: Partition) -> None:
-        """Drop all that is buffered of it."""
+        """Drop everything buffered for the partition."""
         self.changes += 1
         while partition.slices:
             self._remove(partition, partition.slices.pop())
@@ -90,8 +91,8 @@ class Buffer:
         self.read.pop(partition.tp, None)
 
     def cut(self, partition: Partition, end: EpochEnd) -> tuple[int, int]:
-        """Drop what is buffered of it and is not in a log whose epoch ends so; returns what is the
-        (offset, leader epoch) to go on fetching at."""
+        """Drop what is buffered beyond ``end``, which is where the broker's log ends an epoch;
+        returns the (offset, leader epoch) to continue fetching at."""
         cursor = partition.cursor
         assert cursor is not None
         self.changes += 1
@@ -113,7 +114,7 @@ class Buffer:
         return cursor.consumed, cursor.consumed_epoch
 
     def refresh(self, partition: Partition) -> None:
-        """Whether it can be read may have changed."""
+        """Re-check whether the partition can be read."""
         inside = partition.tp in self._ring
         if bool(partition.slices) and partition.readable:
             if not inside:
@@ -124,7 +125,7 @@ class Buffer:
             self.changes += 1
 
     def holds_of(self, node: int) -> bool:
-        """Whether anything is buffered that this broker sent."""
+        """Whether anything from this broker is buffered."""
         return node in self._by_node
 
     def _remove(self, partition: Partition, piece: Slice) -> None:
@@ -143,8 +144,8 @@ def _within(piece: Slice, end: EpochEnd) -> bool:
 
 
 def _part(piece: Slice, end: EpochEnd) -> Slice | None:
-    """The batches of a slice that are before the end. Its bytes stay whole; what no batch names is
-    not looked at."""
+    """Return the batches of a slice that are before the end. Its bytes stay whole; bytes that no
+    batch refers to are not read."""
     kept: list[BatchRef] = []
     for batch in piece.batches:
         if batch.next_offset > end.end_offset or batch.leader_epoch > end.epoch:

@@ -1,9 +1,8 @@
-"""Large answers are taken in chunks, so that no step takes long.
+"""Large answers are processed in chunks, so that no step takes long.
 
-A consumer can have thousands of partitions at one broker, and an answer can have a row for each of
-them. The core takes so many rows in a step, and asks for its timer at once: so the driver has a
-turn for everything else in between. A second answer waits for the first, as if it had arrived
-later.
+A consumer can have thousands of partitions at one broker, and an answer can have a row for each.
+The core processes a limited number of rows per step and requests its timer at once, so the driver
+can do everything else in between. A second answer waits for the first, as if it had arrived later.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ def _counts() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ChunkedAnswer(Generic[Row]):
-    """An answer of many rows. Its functions are bound methods, or partials of them: the core can be
-    copied between two chunks."""
+    """An answer with many rows. Its functions are bound methods, or partials of them, so that the
+    core can be copied between two chunks."""
 
     begin: Callable[[], Sequence[Row]]
-    """Takes what concerns the answer as a whole, and returns the rows."""
+    """Processes what concerns the answer as a whole, and returns the rows."""
     take: Callable[[Row], None]
-    """Takes one row."""
+    """Processes one row."""
     resume: Callable[[], bool] = _counts
     """Called before each further chunk; returns whether the rest still counts."""
     end: Callable[[], None] = _nothing
@@ -42,32 +41,32 @@ class ChunkedAnswer(Generic[Row]):
 
 
 class ChunkedAnswers:
-    """The answers that are left, and how far the first one was taken.
+    """The answers still to be processed, and the progress within the first one.
 
     Args:
-        rows_a_step: How many rows one chunk has at most.
+        rows_a_step: Maximum number of rows per chunk.
     """
 
     def __init__(self, rows_a_step: int) -> None:
         self._rows_a_step = rows_a_step
         self._left: deque[ChunkedAnswer[Any]] = deque()
         self._rows: Sequence[Any] | None = None
-        """Those of the first answer, once it has begun."""
+        """The rows of the first answer, once it was begun."""
         self._taken = 0
 
     @property
     def left(self) -> bool:
-        """Whether there is more to take."""
+        """Whether there is more to process."""
         return bool(self._left)
 
     def begin(self, answer: ChunkedAnswer[Any]) -> None:
-        """Take an answer: its first chunk now, if no other answer is left."""
+        """Queue an answer, and process its first chunk now if no other answer is queued."""
         self._left.append(answer)
         if len(self._left) == 1:
             self.go_on()
 
     def go_on(self) -> None:
-        """Take the next chunk."""
+        """Process the next chunk."""
         if not self._left:
             return
         answer, rows = self._left[0], self._rows

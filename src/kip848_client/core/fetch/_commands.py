@@ -1,4 +1,4 @@
-"""What the fetch core asks of its driver. All of it is I/O or tells somebody something."""
+"""What the fetch core asks of its driver: I/O and notifications only."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Base of everything that a step may ask for."""
+    """Base class of all commands."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendFetch(Command):
-    """Send a Fetch to ``node``, on a connection that nothing else uses: what follows a waiting
-    Fetch on its connection waits as long as it does. At most one is open a node. Answer:
-    ``FetchAnswered`` or ``FetchLost`` with the same number."""
+    """Send a Fetch to ``node``, on a connection that nothing else uses: any request behind a
+    waiting Fetch on the same connection waits as long as it does. At most one is open per node.
+    Answer: ``FetchAnswered`` or ``FetchLost`` with the same number."""
 
     fetch: int
     node: int
@@ -45,7 +45,7 @@ class SendFetch(Command):
 
 @dataclass(frozen=True, slots=True)
 class CloseSession(Command):
-    """Tell ``node`` that its fetch session is over (session epoch -1). No answer is waited for."""
+    """Close the fetch session at ``node`` (session epoch -1). No answer is waited for."""
 
     node: int
     session_id: int
@@ -64,7 +64,7 @@ class ListOffsets(Command):
 
 @dataclass(frozen=True, slots=True)
 class LookUpCommitted(Command):
-    """Ask what the group has committed for these. Answer: ``CommittedFound`` or
+    """Look up the group's committed offsets of these partitions. Answer: ``CommittedFound`` or
     ``CommittedFailed`` with the same number."""
 
     number: int
@@ -73,15 +73,15 @@ class LookUpCommitted(Command):
 
 @dataclass(frozen=True, slots=True)
 class UseEndpoints(Command):
-    """Brokers and their addresses, as a Fetch answer told them (KIP-951)."""
+    """Brokers and their addresses, from a Fetch answer (KIP-951)."""
 
     nodes: tuple[Endpoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Positioned(Command):
-    """The partition now has this position, by a seek, a committed offset or a reset. ``committed``:
-    the group has committed just this."""
+    """The partition now has this position, from a seek, a committed offset or a reset.
+    ``committed``: this is exactly the group's committed offset."""
 
     partition: TopicPartition
     offset: int
@@ -91,7 +91,7 @@ class Positioned(Command):
 
 @dataclass(frozen=True, slots=True)
 class Readable(Command):
-    """Something can be read, or told, that could not before: wake who waits for records."""
+    """Records, or an error, can be delivered that could not be before: wake the waiting readers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class OffsetsFound(Command):
 
 @dataclass(frozen=True, slots=True)
 class OffsetsNotFound(Command):
-    """Answer to ``OffsetsAsked``: the deadline is over, or waiting cures nothing."""
+    """Answer to ``OffsetsAsked``: the deadline has passed, or the error is not retriable."""
 
     ticket: int
     error: Kip848Error
@@ -112,8 +112,8 @@ class OffsetsNotFound(Command):
 
 @dataclass(frozen=True, slots=True)
 class Notice(Command):
-    """Log this: something that the user may want to know and that nothing is raised for.
-    ``warning`` or else info."""
+    """Log this: something worth knowing for which nothing is raised. Level warning if ``warning``,
+    else info."""
 
     text: str
     warning: bool
@@ -121,4 +121,4 @@ class Notice(Command):
 
 
 Commands = list[Command | LearnLeaders]
-"""The commands of a step so far. The parts of the core share one such list, and add to it."""
+"""The commands of a step so far. The parts of the core share one such list and append to it."""

@@ -1,23 +1,24 @@
-"""Fetching: what happens when, and in which order.
+"""The fetch core: what happens when, and in which order.
 
 Theory of operation
 -------------------
-``step`` takes an event into the state, then *settles*: who has rested may go on, positions are
-looked for, leaders asked for, and each broker that can be asked for records is. Nothing waits
-inside: everything that takes time is a command whose answer comes back as an event with the same
-number. An answer that nobody waits for any more changes nothing.
+``step`` applies an event to the state, then *settles*: partitions and brokers whose rest is over
+resume, positions are looked up, leaders are requested, and each broker that can be fetched from
+gets a request. Nothing waits inside: everything that takes time is a command whose answer comes
+back as an event with the same number. An answer that is not waited for any more changes nothing.
 
-An answer that tells of very many partitions is taken in chunks (``ChunkedAnswers``). Until the last
-one nothing is fetched, and no trouble told: what concerns them all is asked and said once.
+An answer about very many partitions is processed in chunks (``ChunkedAnswers``). Until the last
+chunk nothing is fetched and no error is delivered: what concerns all of them is requested and
+reported once.
 
-What was fetched is handed out between steps, without events: ``next_slice`` and ``finish``. The
-reader reports that with ``BufferRead``, which makes space for more.
+Fetched records are delivered between steps, without events: ``next_slice`` and ``finish``. The
+reader then sends ``BufferRead``, which makes space for more.
 
 The parts: ``Assigned`` has the partitions. ``Planner`` decides what to fetch from which broker,
 ``Answers`` what an answer means, ``Positions`` where to begin, ``PositionChanges`` what a new
 position ends, ``Topics`` what metadata means, ``PartitionErrors`` which partitions rest and which
-errors the user must know. ``Buffer`` has what is to be handed out. Each part is given those that it
-uses; all add their commands to one list.
+errors must be raised. ``Buffer`` holds the records to deliver. Each part is given those that it
+uses; all append their commands to one list.
 """
 
 from __future__ import annotations
@@ -69,19 +70,19 @@ from kip848_client.errors import Kip848Error, LocalProtocolError
 __all__ = ["Command", "Event", "FetchCore"]
 
 _PASSES_MAX: Final = 50
-"""How often one step may settle; a few times suffice, more means that one action undoes another."""
+"""Maximum number of passes in which one step settles. A few suffice; more means that two actions
+undo each other."""
 
 Event = ev.Event | ClusterEvent
-"""Everything that a step takes."""
+"""All events that a step accepts."""
 Command = do.Command | LearnLeaders
-"""Everything that a step may ask for."""
+"""All commands that a step may return."""
 
 
 class FetchCore:
     """Fetching for one consumer, as pure state.
 
-    ``jitter`` gets a pause in ms and returns it varied by up to 20 %; ``lambda ms: ms`` varies
-    nothing.
+    ``jitter`` maps a pause in ms to one varied by up to 20 %; ``lambda ms: ms`` varies nothing.
     """
 
     def __init__(self, settings: FetchSettings, jitter: Jitter) -> None:
@@ -93,7 +94,7 @@ class FetchCore:
         self._stale_answers = 0
         self._topics_limit: frozenset[str] | None = None
         self._queried: frozenset[str] = frozenset()
-        """Topics that somebody has asked for offsets of."""
+        """Topics with open offset look-ups of users."""
         self._judge_metadata = False
         self._chunks = ChunkedAnswers(settings.rows_a_step)
         self.rows_a_step: Final = settings.rows_a_step
@@ -143,23 +144,23 @@ class FetchCore:
 
     @property
     def assigned(self) -> frozenset[TopicPartition]:
-        """What is assigned."""
+        """The assigned partitions."""
         return frozenset(self._assigned.by_tp)
 
     @property
     def paused(self) -> frozenset[TopicPartition]:
-        """What the application has paused."""
+        """The partitions that the application has paused."""
         by_tp = self._assigned.by_tp
         return frozenset(tp for tp, each in by_tp.items() if each.why_not & PAUSED)
 
     @property
     def changes(self) -> int:
-        """Grows whenever what may be handed out changed other than by ``finish``."""
+        """Incremented whenever what may be delivered changed other than by ``finish``."""
         return self._buffer.changes
 
     @property
     def is_taking_in(self) -> bool:
-        """Whether answers are left that tell of too much for one step."""
+        """Whether an answer too large for one step is still being processed."""
         return self._chunks.left
 
     @property
@@ -179,12 +180,12 @@ class FetchCore:
         return min((each for each in due if each is not None), default=None)
 
     def topic_id(self, tp: TopicPartition) -> TopicId | None:
-        """The id of the topic that an assigned partition is of, once it is known."""
+        """The topic id of an assigned partition, once it is known."""
         partition = self._assigned.by_tp.get(tp)
         return None if partition is None else partition.topic_id
 
     def generation(self, tp: TopicPartition) -> int:
-        """The number of its present generation, 0 for what is not assigned."""
+        """The number of the partition's current generation, 0 if it is not assigned."""
         partition = self._assigned.by_tp.get(tp)
         return 0 if partition is None else partition.generation
 
@@ -194,33 +195,33 @@ class FetchCore:
         return None if partition is None else partition.consumed
 
     def position_epoch(self, tp: TopicPartition) -> int:
-        """The leader epoch of the record before it, -1 if it is not known."""
+        """The leader epoch of the record before the position, -1 if unknown."""
         partition = self._assigned.by_tp.get(tp)
         cursor = None if partition is None else partition.cursor
         return NO_EPOCH if cursor is None else cursor.consumed_epoch
 
     def high_watermark(self, tp: TopicPartition) -> int | None:
-        """The end of what is replicated, as the newest answer told."""
+        """The high watermark in the newest answer."""
         partition = self._assigned.by_tp.get(tp)
         return None if partition is None else partition.high_watermark
 
     def last_stable_offset(self, tp: TopicPartition) -> int | None:
-        """The end of what read_committed may see, as the newest answer told."""
+        """The last stable offset in the newest answer (the end of what read_committed may see)."""
         partition = self._assigned.by_tp.get(tp)
         return None if partition is None else partition.last_stable_offset
 
     def log_start_offset(self, tp: TopicPartition) -> int | None:
-        """The first offset of the log, as the newest answer told."""
+        """The first offset of the log in the newest answer."""
         partition = self._assigned.by_tp.get(tp)
         return None if partition is None else partition.log_start_offset
 
     def snapshot(self) -> FetchSnapshot:
-        """Everything that is known, frozen."""
+        """A frozen copy of the whole state."""
         stale = self._stale_answers + self._answers.stale + self._position_changes.stale
         return take_snapshot(self._assigned, self._planner, self._buffer, self._positions, stale)
 
     def problems(self, now_ms: int) -> tuple[str, ...]:
-        """The look-ups of positions and offsets that take more than a second, in sentences."""
+        """Describe the look-ups of positions and offsets that take more than a second."""
         waits = [
             (what, why, *found)
             for what, waits in (
@@ -237,8 +238,8 @@ class FetchCore:
     # -- handing out, between steps ----------------------------------------------------------
 
     def next_slice(self, only: Collection[TopicPartition] = ()) -> Slice | None:
-        """What to read next; of these partitions, if any are named. It stays the same until it is
-        finished, or the turn of its partition is over."""
+        """The next slice to read, of these partitions only if any are named. It stays the same
+        until it is finished, or the turn of its partition is over."""
         return self._buffer.next_slice(only)
 
     def slices(self, only: Collection[TopicPartition] = ()) -> list[Slice]:
@@ -246,8 +247,8 @@ class FetchCore:
         return self._buffer.slices(only)
 
     def finish(self, piece: Slice) -> None:
-        """All of it was read: the position is at its end. Deliver ``BufferRead`` soon. A slice that
-        is void by now is ignored."""
+        """Mark a slice as read to its end, where the position moves. Deliver ``BufferRead`` soon. A
+        slice that has become void is ignored."""
         partition = self._assigned.by_tp.get(piece.tp)
         if partition is not None:
             self._buffer.finish(partition, piece)
@@ -259,8 +260,8 @@ class FetchCore:
     def pending_error(
         self, only: Collection[TopicPartition] = ()
     ) -> tuple[TopicPartition, Kip848Error] | None:
-        """An error that is to be raised now: of a partition of which nothing is left to read.
-        Deliver ``ErrorDelivered`` when it was."""
+        """An error to raise now: of a partition with no records left to deliver. Deliver
+        ``ErrorDelivered`` once it was raised."""
         if self._chunks.left:
             return None
         return self._partition_errors.next_untold(only)
@@ -268,7 +269,8 @@ class FetchCore:
     # -- the step ----------------------------------------------------------------------------
 
     def step(self, now_ms: int, event: Event) -> tuple[Command, ...]:
-        """Take one event; returns what to do, in order. After ``CloseRequested`` nothing any more.
+        """Process one event; returns the commands in order. After ``CloseRequested`` there are
+        none.
 
         Raises ``LocalProtocolError``, with nothing changed, for a seek to a negative offset.
         """
@@ -308,7 +310,7 @@ class FetchCore:
             case ev.CloseRequested():
                 self._close()
             case ev.TimerFired():
-                self._chunks.go_on()  # what else is due is found by settling
+                self._chunks.go_on()  # settling finds what else is due
             case _:
                 self._on_application(event)
 
@@ -384,7 +386,7 @@ class FetchCore:
             self._out.append(request)
 
     def _forget_queried(self) -> None:
-        """What is known of a topic goes when nobody wants to know it any more."""
+        """Forget topics that are no longer assigned or queried."""
         queried = self._queries.topics if self._queried else frozenset[str]()
         if queried == self._queried:
             return
@@ -446,7 +448,7 @@ class FetchCore:
         self._assigned.remove(partition)
 
     def _start(self, partition: Partition) -> None:
-        """The listener is done with it."""
+        """Start fetching: the rebalance listener has returned."""
         if not self._assigned.is_here(partition):
             return
         if self._mark(partition, NOT_STARTED, on=False):
@@ -559,7 +561,7 @@ class FetchCore:
 
 
 def _said_once(commands: do.Commands) -> tuple[Command, ...]:
-    """Without all but the first ``Readable``."""
+    """Drop all but the first ``Readable``."""
     first = next((n for n, each in enumerate(commands) if isinstance(each, do.Readable)), None)
     return tuple(
         each for n, each in enumerate(commands) if n == first or not isinstance(each, do.Readable)

@@ -1,8 +1,8 @@
-"""What an error code in a Fetch answer leads to: a table for those of a partition, and one for
-those of the whole answer.
+"""Reactions to error codes in Fetch answers: one table for codes of a partition, one for codes of
+the whole answer.
 
-Where nothing else is said, the partition rests, each time longer, is left out of requests meanwhile
-and tried again. That is not told to the user before it has lasted for some time: leaders move.
+By default the partition rests, longer each time; meanwhile it is left out of requests, then tried
+again. The user is not notified until this has lasted for some time: leaders move.
 """
 
 from __future__ import annotations
@@ -28,30 +28,29 @@ __all__ = [
 ]
 
 ANNOUNCED_AFTER_MS: Final = 1_000
-"""A look-up of offsets or positions that takes longer is worth a line in the log."""
+"""A look-up of offsets or positions that takes longer is logged."""
 QUIET_MS: Final = 10_000
-"""For so long trouble that may pass is not told."""
+"""How long a transient error lasts before it is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """What to do. Whatever it is, a replica that was read instead of the leader is left."""
+    """What to do. In all cases a replica that was read instead of the leader is abandoned."""
 
     tries: int | None = None
-    """How often it is tried again before the partition stops and the user is told; ``None``: for
-    ever."""
+    """Number of retries before the partition stops and the error is raised; ``None``: unlimited."""
     learn: bool = False
-    """Ask for metadata: somebody else leads it, or nobody."""
+    """Request metadata: the leader has changed, or there is none."""
     learn_after_ms: int = 0
-    """Do so only when the trouble has lasted for this time."""
+    """Do so only when the error has lasted this long."""
     doubt_after_ms: int | None = None
-    """When it has lasted for this time, believe what metadata says next, whatever we know."""
+    """When the error has lasted this long, accept the next metadata even if its epoch is older."""
     hint: bool = False
-    """The answer may say who leads (KIP-951)."""
+    """The answer may name the leader (KIP-951)."""
     check: bool = False
-    """Ask the leader for the range of offsets before it is believed."""
+    """Look up the range of offsets at the leader before believing the error."""
     hint_text: str = ""
-    """The way out, for the user."""
+    """What the user can do about it."""
 
 
 _MOVED: Final = Reaction(learn=True, hint=True)
@@ -71,7 +70,7 @@ RULES: Final[dict[int, Reaction]] = {
     ErrorCode.INVALID_REQUEST: Reaction(tries=1),
     ErrorCode.KAFKA_STORAGE_ERROR: _LEARN,
     ErrorCode.FENCED_LEADER_EPOCH: _MOVED,
-    # the broker has not heard of the newest election; metadata would only tell us the same again
+    # the broker lags behind the newest election; metadata would only repeat what is known
     ErrorCode.UNKNOWN_LEADER_EPOCH: Reaction(
         learn=True, learn_after_ms=1_000, doubt_after_ms=QUIET_MS
     ),
@@ -87,26 +86,26 @@ _OTHERS: Final = Reaction(tries=10)
 
 
 def reaction(code: int) -> Reaction:
-    """What this error code leads to."""
+    """Return the reaction to this error code of a partition."""
     return RULES.get(code, _OTHERS)
 
 
 @dataclass(frozen=True, slots=True)
 class WholeReaction:
-    """What to do when a broker refuses a whole Fetch. Whatever it is, the next request opens
-    another session."""
+    """What to do when a broker refuses a whole Fetch. In all cases the next request opens another
+    session."""
 
     is_over: bool = False
-    """The broker has no session of ours any more: there is none to be closed."""
+    """The session no longer exists at the broker, so it need not be closed."""
     again: bool = False
-    """The first time in a row the next request goes out at once; else the broker is left alone
-    for a while, longer each time."""
+    """The first time in a row, send the next request at once; after that the broker rests for a
+    while, longer each time."""
     learn: bool = False
-    """Ask for the leaders, and the ids, of all topics that were asked for."""
+    """Request the leaders and ids of all topics in the request."""
     warns: bool = True
-    """It is logged."""
+    """Log it as a warning."""
     stops: bool = False
-    """When it comes again, its partitions stop and the user is told."""
+    """When it is repeated, stop the partitions of the request and raise the error."""
 
 
 WHOLE_RULES: Final[dict[int, WholeReaction]] = {
@@ -121,12 +120,12 @@ _OTHER_WHOLES: Final = WholeReaction()
 
 
 def reaction_to_whole(code: int) -> WholeReaction:
-    """What this error code of a whole answer leads to."""
+    """Return the reaction to this error code of a whole answer."""
     return WHOLE_RULES.get(code, _OTHER_WHOLES)
 
 
 def fetch_error(code: int, tp: TopicPartition, offset: int) -> Kip848Error:
-    """What the user is told of a partition that stopped."""
+    """Build the error raised for a partition that stopped."""
     where = f"{shown(tp)} at offset {offset}"
     if code == ErrorCode.CORRUPT_MESSAGE:
         return RecordUnreadable(

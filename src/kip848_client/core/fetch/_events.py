@@ -1,7 +1,7 @@
-"""What can happen to the fetch core.
+"""The events of the fetch core.
 
-All are in the past tense. Those that answer a command carry its number; a number that is not open
-any more is ignored and counted. What concerns a partition that is not assigned is ignored: the
+All are in the past tense. Those that answer a command carry its number; a number that is no longer
+open is ignored and counted. Events about partitions that are not assigned are ignored: the
 application and the group race, and both are right.
 """
 
@@ -43,7 +43,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Base of everything that a step takes."""
+    """Base class of all events."""
 
 
 # -- what is assigned, by the group or by hand ---------------------------------------------------
@@ -51,12 +51,12 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class AssignmentChanged(Event):
-    """``assignment`` is what is assigned from now on; what is not in it is gone. ``fresh`` of it
-    begins anew: without a position, not started, even if a partition of that name was there (a
-    topic that was created again).
+    """``assignment`` is the complete new assignment; partitions not in it are lost. ``fresh`` names
+    those that start over: without a position, not started, even if a partition of that name was
+    assigned before (a recreated topic).
 
-    The id is ``None`` for an assignment by hand: whichever topic has the name when it is first
-    looked for, and from then on that one.
+    The id is ``None`` for a manual assignment: it becomes the id that the topic has when it is
+    first looked up, and stays that one.
     """
 
     assignment: Mapping[TopicPartition, TopicId | None]
@@ -65,15 +65,16 @@ class AssignmentChanged(Event):
 
 @dataclass(frozen=True, slots=True)
 class Started(Event):
-    """The listener is done with these: find positions where there are none, and fetch."""
+    """The listener has returned for these: find missing positions, and fetch."""
 
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AllButHeld(Event):
-    """Of ``of``, exactly ``fetchable`` may be fetched and handed out; the others are held: their
-    revocation has begun. What is held keeps its buffer until it is taken away, or not."""
+    """Of ``of``, exactly ``fetchable`` may be fetched and delivered; the others are held, because
+    their revocation has begun. A held partition keeps its buffer until it is revoked or
+    released."""
 
     of: frozenset[TopicPartition]
     fetchable: frozenset[TopicPartition]
@@ -81,7 +82,7 @@ class AllButHeld(Event):
 
 @dataclass(frozen=True, slots=True)
 class TopicsLimited(Event):
-    """Only partitions of these topics are fetched and handed out; ``None`` for no limit."""
+    """Only partitions of these topics are fetched and delivered; ``None`` for no limit."""
 
     topics: frozenset[str] | None
 
@@ -91,7 +92,7 @@ class TopicsLimited(Event):
 
 @dataclass(frozen=True, slots=True)
 class Paused(Event):
-    """Hand nothing of these out, and fetch nothing more, until ``Resumed``. Buffers are kept."""
+    """Deliver nothing from these and fetch nothing more, until ``Resumed``. Buffers are kept."""
 
     partitions: tuple[TopicPartition, ...]
 
@@ -105,7 +106,7 @@ class Resumed(Event):
 
 @dataclass(frozen=True, slots=True)
 class Sought(Event):
-    """Continue at ``offset``, whatever is buffered or looked for."""
+    """Continue at ``offset``, discarding what is buffered or being looked up."""
 
     partition: TopicPartition
     offset: int
@@ -114,8 +115,8 @@ class Sought(Event):
 
 @dataclass(frozen=True, slots=True)
 class SeekBegun(Event):
-    """The application wants to move these to offsets that are being looked up. Positions stay as
-    they are. ``ticket`` is a number that is not in use."""
+    """The application will move these to offsets that are being looked up. Positions stay as they
+    are. ``ticket`` is a number that is not in use."""
 
     ticket: int
     partitions: tuple[TopicPartition, ...]
@@ -123,8 +124,8 @@ class SeekBegun(Event):
 
 @dataclass(frozen=True, slots=True)
 class SeekEnded(Event):
-    """Move the partitions of a ``SeekBegun`` to what was found, but those that a younger seek, or
-    the loss of the partition, overtook. Empty: the look-up failed or was cancelled."""
+    """Move the partitions of a ``SeekBegun`` to the offsets found, except those overtaken by a
+    newer seek or the loss of the partition. Empty: the look-up failed or was cancelled."""
 
     ticket: int
     offsets: Mapping[TopicPartition, StoredOffset]
@@ -134,7 +135,7 @@ class SeekEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class OffsetsAsked(Event):
-    """Someone wants offsets by time: ``EARLIEST``, ``LATEST`` or ms since 1970. Answer:
+    """A user requests offsets by time: ``EARLIEST``, ``LATEST`` or ms since 1970. Answer:
     ``OffsetsFound`` or ``OffsetsNotFound`` with the same ticket, a number that is not in use."""
 
     ticket: int
@@ -144,29 +145,29 @@ class OffsetsAsked(Event):
 
 @dataclass(frozen=True, slots=True)
 class OffsetsWithdrawn(Event):
-    """Who asked by ``OffsetsAsked`` with this ticket does not wait any more: there is no answer,
-    and brokers are not asked again."""
+    """The caller of the ``OffsetsAsked`` with this ticket no longer waits: there is no answer, and
+    brokers are not asked again."""
 
     ticket: int
 
 
 @dataclass(frozen=True, slots=True)
 class BufferRead(Event):
-    """Slices were finished (``FetchCore.finish``): there is room for more."""
+    """Slices were finished (``FetchCore.finish``): there is space for more."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorDelivered(Event):
-    """The application was told of the error that stopped this partition. Where asking again may
-    help, it is tried once more, paced."""
+    """The error that stopped this partition was raised in the application. If a retry may help, it
+    is tried once more, at a limited rate."""
 
     partition: TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
 class Undecodable(Event):
-    """The bytes of a slice are no records from ``offset`` on: a wrong checksum, or garbage. The
-    partition's buffer from there on is dropped; it is fetched once more before it stops."""
+    """The bytes of a slice cannot be decoded from ``offset`` on: a wrong checksum, or garbage. The
+    buffer of the partition is dropped from there; it is fetched once more before it stops."""
 
     partition: TopicPartition
     generation: int
@@ -189,8 +190,8 @@ class FetchAnswered(Event):
 
 @dataclass(frozen=True, slots=True)
 class FetchLost(Event):
-    """Answer to ``SendFetch``: none came. ``sent``: the broker may have acted on it. ``error``: one
-    that the user must know (a login that was refused, a version that the broker lacks)."""
+    """Answer to ``SendFetch``: there was none. ``sent``: the broker may have acted on it.
+    ``error``: one that must be raised (failed authentication, a version that the broker lacks)."""
 
     fetch: int
     why: str
@@ -208,7 +209,7 @@ class OffsetsListed(Event):
 
 @dataclass(frozen=True, slots=True)
 class OffsetsNotListed(Event):
-    """Answer to ``ListOffsets``: none came. ``error`` as in ``FetchLost``."""
+    """Answer to ``ListOffsets``: there was none. ``error`` as in ``FetchLost``."""
 
     query: int
     why: str
@@ -217,8 +218,8 @@ class OffsetsNotListed(Event):
 
 @dataclass(frozen=True, slots=True)
 class CommittedFound(Event):
-    """Answer to ``LookUpCommitted``: ``None`` for a partition without a committed offset. What is
-    left out could not be found out."""
+    """Answer to ``LookUpCommitted``: ``None`` for a partition without a committed offset.
+    Partitions left out could not be looked up."""
 
     number: int
     offsets: Mapping[TopicPartition, StoredOffset | None]
@@ -226,8 +227,8 @@ class CommittedFound(Event):
 
 @dataclass(frozen=True, slots=True)
 class CommittedFailed(Event):
-    """Answer to ``LookUpCommitted``. ``passing``: it is tried again and nobody has to know;
-    else the user is told, and it is tried again, too."""
+    """Answer to ``LookUpCommitted``: it failed. ``passing``: it is retried silently; otherwise the
+    error is raised, and it is retried, too."""
 
     number: int
     error: Kip848Error
@@ -236,9 +237,9 @@ class CommittedFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class TimerFired(Event):
-    """``deadline_ms`` is over."""
+    """``deadline_ms`` has passed."""
 
 
 @dataclass(frozen=True, slots=True)
 class CloseRequested(Event):
-    """End: ask for nothing more, and close the sessions."""
+    """Stop: request nothing more, and close the sessions."""

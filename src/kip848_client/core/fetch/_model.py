@@ -1,9 +1,9 @@
-"""The nouns of fetching: settings, what is asked of a broker and answered, slices of a log.
+"""The data types of fetching: settings, requests to brokers and their answers, slices of a log.
 
-``FetchIntent`` and ``FetchAnswer`` are the domain side of Fetch (API 1, v13 and newer: topics go by
-id). The core never sees a wire message, so a simulation can do without bytes where it likes; the
-records of an answer are the bytes that the broker stored, and only their batch headers are read
-here.
+``FetchIntent`` and ``FetchAnswer`` are the domain side of Fetch (API 1, v13 and newer: topics are
+identified by id). The core never sees a wire message, so a simulation can do without bytes where it
+likes; the records of an answer are the bytes that the broker stored, and only their batch headers
+are read here.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ LATEST: Final = -1
 EARLIEST: Final = -2
 """ListOffsets: the first offset that the partition still has."""
 BATCH_HEADER_BYTES: Final = 61
-"""Of a record batch in the format of Kafka 0.11 and newer (magic 2)."""
+"""Header size of a record batch in the format of Kafka 0.11 and newer (magic 2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchSettings:
-    """What the user may set. Names and meanings are Kafka's; see ``ConsumerConfig``."""
+    """User settings. Names and meanings are Kafka's; see ``ConsumerConfig``."""
 
     min_bytes: int = 1
     max_wait_ms: int = 500
     max_bytes: int = 52_428_800
-    """Of one request."""
+    """Maximum bytes per request (``fetch.max.bytes``)."""
     max_partition_bytes: int = 1_048_576
-    """Of one partition in one request (``max.partition.fetch.bytes``)."""
+    """Maximum bytes per partition and request (``max.partition.fetch.bytes``)."""
     buffer_bytes: int = 67_108_864
-    """The budget: what may be buffered and asked for, of all partitions together. Exceeded by at
-    most one batch a node, because a broker always sends the first batch whole."""
+    """The budget: bytes that may be buffered or requested, for all partitions together. Exceeded by
+    at most one batch per node, because a broker always sends the first batch whole."""
     read_committed: bool = False
     rack: str = ""
     reset_policy: str = "latest"
@@ -64,12 +64,12 @@ class FetchSettings:
     has_group: bool = False
     """Whether there may be committed offsets to begin at."""
     request_timeout_ms: int = 40_000
-    """For an answer, beyond the time that a Fetch may wait at the broker."""
+    """Timeout for an answer, in addition to the time that a Fetch may wait at the broker."""
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000
     metadata_max_age_ms: int = 300_000
     rows_a_step: int = 500
-    """So many rows of an answer are taken in by one step; the event loop has a turn after each."""
+    """Maximum number of rows of an answer processed per step; the event loop runs after each."""
 
 
 class Wanted(NamedTuple):
@@ -79,16 +79,16 @@ class Wanted(NamedTuple):
     partition: int
     offset: int
     leader_epoch: int
-    """CurrentLeaderEpoch: the epoch of the leader that we mean to ask; a broker that has another
-    one refuses (KIP-320)."""
+    """CurrentLeaderEpoch: the epoch of the intended leader; a broker with another epoch refuses
+    (KIP-320)."""
     last_epoch: int
     """LastFetchedEpoch: the epoch of the last record before ``offset``; a broker whose log differs
-    there answers where the epoch ends in its log (KIP-595)."""
+    there answers with the end of that epoch in its own log (KIP-595)."""
     max_bytes: int
 
     @property
     def key(self) -> TopicIdPartition:
-        """Which partition."""
+        """The topic id and partition number."""
         return (self.topic_id, self.partition)
 
 
@@ -99,7 +99,7 @@ class FetchIntent:
     session_id: int
     session_epoch: int
     add: tuple[Wanted, ...]
-    """New or changed in the session, in the order in which they are to be served."""
+    """New or changed in the session, in the order in which they should be served."""
     forget: tuple[TopicIdPartition, ...]
     max_wait_ms: int
     min_bytes: int
@@ -117,7 +117,7 @@ class EpochEnd(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartitionAnswer:
-    """What a broker said of one partition."""
+    """A broker's answer for one partition."""
 
     topic_id: TopicId
     partition: int
@@ -128,36 +128,37 @@ class PartitionAnswer:
     diverging: EpochEnd | None = None
     """The log of the broker differs from what was read before (KIP-595)."""
     leader: tuple[int, int] | None = None
-    """(node, leader epoch): who leads now, said with an error (KIP-951). The node may be -1."""
+    """(node, leader epoch) of the current leader, sent with an error (KIP-951). The node may be
+    -1."""
     preferred_replica: int = NO_NODE
-    """Ask this one instead (KIP-392)."""
+    """The replica to fetch from instead (KIP-392)."""
     aborted: tuple[tuple[int, int], ...] = ()
-    """(producer id, first offset) of aborted transactions, in no promised order."""
+    """(producer id, first offset) of aborted transactions, in no guaranteed order."""
     records: bytes = b""
-    """Record batches as stored; the last one may be cut."""
+    """Record batches as stored; the last one may be truncated."""
 
     @property
     def key(self) -> TopicIdPartition:
-        """Which partition."""
+        """The topic id and partition number."""
         return (self.topic_id, self.partition)
 
 
 @dataclass(frozen=True, slots=True)
 class FetchAnswer:
-    """What a broker answered to a Fetch."""
+    """A broker's answer to a Fetch."""
 
     error_code: int = 0
     session_id: int = 0
     throttle_time_ms: int = 0
     partitions: tuple[PartitionAnswer, ...] = ()
     nodes: tuple[Endpoint, ...] = ()
-    """Addresses of the leaders named in it (KIP-951)."""
+    """Addresses of the leaders that the answer names (KIP-951)."""
     size_bytes: int = 0
-    """Of all records in it."""
+    """Total size of the records."""
 
 
 class StoredOffset(NamedTuple):
-    """What a group has committed for a partition: the next offset, and the leader epoch of the
+    """A group's committed offset of a partition: the next offset, and the leader epoch of the
     record before it."""
 
     offset: int
@@ -165,7 +166,8 @@ class StoredOffset(NamedTuple):
 
 
 class ListedOffset(NamedTuple):
-    """What ListOffsets answers for one partition; offset -1 without an error: there is none."""
+    """ListOffsets' answer for one partition; offset -1 without an error means that there is
+    none."""
 
     error_code: int = 0
     offset: int = -1
@@ -174,7 +176,7 @@ class ListedOffset(NamedTuple):
 
 
 class FoundOffset(NamedTuple):
-    """What a look-up by time found; offset -1 when there is no record so young."""
+    """Result of a look-up by time; offset -1 if no record is that recent."""
 
     offset: int
     timestamp: int
@@ -182,32 +184,33 @@ class FoundOffset(NamedTuple):
 
 
 class BatchRef(NamedTuple):
-    """Where a record batch lies in the bytes of its slice, and what its header says."""
+    """Location of a record batch in the bytes of its slice, with fields of its header."""
 
     start: int
     end: int
     base_offset: int
     next_offset: int
-    """The offset after the batch: base + last offset delta + 1, also where records are gone."""
+    """The offset after the batch: base + last offset delta + 1, even if records were compacted
+    away."""
     records: int
-    """How many are in it; 0 is legal (compaction)."""
+    """Number of records; 0 is legal (compaction)."""
     attributes: int
     base_timestamp: int
     max_timestamp: int
     leader_epoch: int
     magic: int
     skip: bool
-    """Nothing of it is handed out: a control batch, or of an aborted transaction."""
+    """Not delivered: a control batch, or part of an aborted transaction."""
 
 
 @dataclass(slots=True)
 class Cursor:
-    """How far the application is in a partition, for one generation of it.
+    """The application's position in a partition, for one generation.
 
-    The core makes one with each new generation. Whoever hands records out writes ``consumed`` and
-    ``consumed_epoch`` with each record, and must look at ``readable`` (or hear of a change, see
-    ``FetchCore.changes``) before it does so: it is false from the very step on in which the
-    partition was paused, held, sought or taken away.
+    The core creates one for each new generation. The reader that delivers records writes
+    ``consumed`` and ``consumed_epoch`` with each record, and must check ``readable`` first (or
+    watch for changes, see ``FetchCore.changes``): it is false from the very step in which the
+    partition was paused, held, sought or revoked.
     """
 
     tp: TopicPartition
@@ -216,19 +219,19 @@ class Cursor:
     consumed: int
     """The offset of the next record for the application."""
     consumed_epoch: int = NO_EPOCH
-    """The leader epoch of the record before it."""
+    """The leader epoch of the record before ``consumed``."""
     readable: bool = True
 
 
 @dataclass(slots=True)
 class Slice:
-    """A run of batches of one partition that was fetched and not yet handed out whole."""
+    """A run of fetched batches of one partition that is not yet completely delivered."""
 
     cursor: Cursor
     first_offset: int
-    """What was asked for: the first batch may begin before it, and compaction may leave a gap."""
+    """The requested offset: the first batch may begin before it, and compaction may leave a gap."""
     next_offset: int
-    """The offset after it: where the slice that follows begins."""
+    """The offset after the slice, where the following slice begins."""
     last_epoch: int
     """The leader epoch of its last batch."""
     raw: bytes
@@ -236,5 +239,5 @@ class Slice:
 
     @property
     def tp(self) -> TopicPartition:
-        """Of which partition it is."""
+        """The partition of the slice."""
         return self.cursor.tp

@@ -1,12 +1,11 @@
-"""One assigned partition: where it stands, and what keeps it from being fetched.
+"""One assigned partition: its phase, and what keeps it from being fetched.
 
-A partition is in one *phase*. Beside it there are reasons against fetching it (``why_not``), each
-of which comes and goes by itself: a partition can be paused and full and without a leader, in any
-phase.
+A partition is in one *phase*. In addition there are reasons against fetching it (``why_not``), each
+independent of the others: a partition can be paused and full and without a leader, in any phase.
 
 A *generation* is one position and what follows from it. Each assignment, seek, reset and truncation
-begins another one, and whatever was asked for before is void. A slice that is handed out belongs to
-one generation by its cursor.
+begins a new one and invalidates all earlier requests. A delivered slice belongs to one generation
+through its cursor.
 """
 
 from __future__ import annotations
@@ -35,107 +34,108 @@ __all__ = [
 ]
 
 PAUSED: Final = 1
-"""The application said so."""
+"""Paused by the application."""
 HELD: Final = 2
-"""Its revocation has begun; nothing of it may be handed out from this very step on."""
+"""Its revocation has begun; nothing may be delivered from this very step on."""
 LIMITED: Final = 4
 """Its topic is not subscribed to any more."""
 NOT_STARTED: Final = 8
-"""The listener is not done with it."""
+"""The rebalance listener has not yet returned."""
 FULL: Final = 16
 """Enough of it is buffered."""
 RESTING: Final = 32
-"""After an error, until a time."""
+"""Waiting after an error."""
 NO_LEADER: Final = 64
-"""Nobody is known to ask, or the topic's id is not known."""
+"""The leader or the topic id is unknown."""
 
 _SHUT: Final = PAUSED | HELD | LIMITED
-"""What keeps it from being handed out, too."""
+"""Reasons that also prevent delivery."""
 
 
 NO_SLICES: Final[deque[Slice]] = deque(maxlen=0)
-"""Of everyone who has none: a deque takes 600 bytes, and most partitions are idle."""
+"""Shared by all partitions without slices: a deque takes 600 bytes, and most partitions are
+idle."""
 
 
 class Phase(Enum):
-    """Where a partition stands."""
+    """The phase of a partition."""
 
     IDLE = "idle"
-    """Without a position, and nobody looks for one."""
+    """No position, and none is being looked up."""
     SEEKING_START = "seeking-start"
-    """A position is looked for."""
+    """A position is being looked up."""
     READY = "ready"
     """It has a position."""
     CHECKING = "checking"
-    """A broker says that the position is out of range; its leader is asked for the range before
-    that is believed."""
+    """A broker reported the position as out of range; before that is believed, the leader is asked
+    for its range."""
     STOPPED = "stopped"
-    """By an error that the user must know."""
+    """Stopped by an error that must be raised."""
 
 
 @dataclass(slots=True, eq=False)
 class Partition:
-    """All that the core knows of one assigned partition."""
+    """The core's state of one assigned partition."""
 
     tp: TopicPartition
     topic_id: TopicId | None
     by_hand: bool
-    """Assigned by name, not by a group: the id is whichever the topic has when it is found."""
+    """Assigned by name, not by a group: its id is the one the topic has when it is found."""
     generation: int
     phase: Phase = Phase.IDLE
     why_not: int = NOT_STARTED
     cursor: Cursor | None = None
-    """Present when there is a position."""
+    """Set if there is a position."""
     fetch_offset: int = -1
-    """The end of what is buffered: what to ask for next."""
+    """The end of what is buffered: the next offset to fetch."""
     fetch_epoch: int = NO_EPOCH
-    """The leader epoch of the record before it."""
+    """The leader epoch of the record before ``fetch_offset``."""
     slices: deque[Slice] = field(default_factory=lambda: NO_SLICES)
     buffered_bytes: int = 0
     buffered_from: int = NO_NODE
-    """The broker that the slices count for."""
+    """The broker that the buffered slices are attributed to."""
 
     high_watermark: int | None = None
     last_stable_offset: int | None = None
     log_start_offset: int | None = None
 
     node: int = NO_NODE
-    """The broker that it is to be fetched from, while it is."""
+    """The broker to fetch from, while it is fetchable."""
     read_from: int = NO_NODE
     """A replica that the leader named (KIP-392)."""
     lease_until_ms: int = 0
-    """Until when to read from that one, or not to use the one below."""
+    """Until when to read from ``read_from``, or to avoid ``avoided``."""
     led_by: int = NO_NODE
-    """The leader when a replica was chosen."""
+    """The leader at the time the replica was chosen."""
     avoided: int = NO_NODE
     """A replica that failed."""
 
     rest_until_ms: int = 0
     failures: int = 0
-    """In a row: each makes it rest longer."""
+    """Consecutive failures; each makes the rest longer."""
     refetched_at: int = -1
-    """Where the bytes were damaged, and were asked for once more."""
+    """The offset of damaged bytes that were fetched once more."""
     troubled_since_ms: int | None = None
     noticed: bool = False
-    """Whether the user heard of this trouble."""
+    """Whether this error was logged."""
 
     error: Kip848Error | None = None
-    """What the user is to be told."""
+    """The error to raise."""
     again: Phase | None = None
-    """The phase to try again in when the application was told of the error; ``None``: never."""
+    """The phase in which to retry once the error was raised; ``None``: never."""
     retried_ms: int | None = None
-    """When it was last tried again."""
+    """When it was last retried."""
     seek: int = 0
     """The ticket of the seek that may move it; 0 for none."""
 
     @property
     def key(self) -> TopicIdPartition:
-        """Its identity for brokers."""
+        """Topic id and partition number, as brokers identify it."""
         return (self.topic_id or ZERO_TOPIC_ID, self.tp[1])
 
     @property
     def readable(self) -> bool:
-        """Whether what is buffered may be handed out."""
+        """Whether buffered records may be delivered."""
         return not self.why_not & _SHUT
 
     @property
@@ -159,7 +159,7 @@ class Partition:
         return True
 
     def leave_position(self, generation: int, phase: Phase) -> None:
-        """Begin a generation without a position. The buffer must be empty."""
+        """Begin a new generation without a position. The buffer must be empty."""
         assert not self.slices
         self._end_generation(generation)
         self.phase = phase
@@ -167,7 +167,7 @@ class Partition:
         self.fetch_offset, self.fetch_epoch = -1, NO_EPOCH
 
     def stand_at(self, generation: int, offset: int, epoch: int) -> None:
-        """Begin a generation at this position. The buffer must be empty."""
+        """Begin a new generation at this position. The buffer must be empty."""
         assert not self.slices
         assert offset >= 0
         self._end_generation(generation)
@@ -176,7 +176,7 @@ class Partition:
         self._new_cursor(offset, epoch)
 
     def renew(self, generation: int, fetch_offset: int, fetch_epoch: int) -> None:
-        """Begin a generation that keeps the position of the application and what is buffered, up to
+        """Begin a new generation that keeps the application's position and what is buffered up to
         ``fetch_offset``."""
         before = self.cursor
         assert before is not None
@@ -187,13 +187,13 @@ class Partition:
             each.cursor = cursor
 
     def learn_id(self, topic_id: TopicId) -> None:
-        """Of a topic that was assigned by name."""
+        """Set the topic id of a partition assigned by name."""
         self.topic_id = topic_id
         if self.cursor is not None:
             self.cursor.topic_id = topic_id
 
     def reset_failures(self) -> None:
-        """It was answered without an error."""
+        """Reset the failure state after an answer without an error."""
         self.failures = 0
         self.troubled_since_ms = None
         self.noticed = False

@@ -1,8 +1,8 @@
-"""Partitions that rest after an error, and those that stop until the user was told.
+"""Partitions that rest after an error, and those that stop until the error was raised.
 
 Rests grow with each failure in a row. They end on multiples of ``WAKE_EVERY_MS``, so that
-partitions that fail at different times do not cost a request each. An error that stops a partition
-is told when what was fetched before it has been handed out. Then it is tried once more, at most
+partitions that fail at different times share requests. An error that stops a partition is raised
+once the records fetched before it have been delivered. After that the partition is retried, at most
 once a second.
 """
 
@@ -33,11 +33,11 @@ __all__ = ["PartitionErrors"]
 
 WAKE_EVERY_MS: Final = 100
 AGAIN_MS: Final = 1_000
-"""Between attempts after an error that was told."""
+"""Pause between attempts after an error was raised."""
 
 
 class PartitionErrors:
-    """Who rests, and who has something to tell."""
+    """Tracks resting partitions and pending errors."""
 
     def __init__(
         self,
@@ -53,15 +53,15 @@ class PartitionErrors:
         self._alarms: list[tuple[int, int, Partition]] = []
         self._alarms_set = 0
         self._late: dict[str, list[TopicPartition]] = {}
-        """Trouble that lasts, by its reason."""
+        """Partitions with persistent errors, by reason."""
         self._untold: dict[TopicPartition, Partition] = {}
 
     # -- resting -----------------------------------------------------------------------------
 
     def rest(self, now_ms: int, partition: Partition, why: str) -> None:
-        """Something failed that may pass: leave it alone for a while, longer each time in a row."""
+        """Handle a transient failure: pause the partition, longer each time in a row."""
         if now_ms - partition.rest_until_ms >= QUIET_MS:
-            # that was another failure: an idle partition is in no answer
+            # a new failure: an idle partition is in no answer
             partition.reset_failures()
         self.rest_quietly(now_ms, partition)
         if partition.troubled_since_ms is None:
@@ -71,7 +71,7 @@ class PartitionErrors:
             self._late.setdefault(why, []).append(partition.tp)
 
     def report(self) -> None:
-        """Log what has lasted too long, one line for those with the same reason."""
+        """Log errors that have lasted too long, one line per reason."""
         for why, late in self._late.items():
             lasts_s = QUIET_MS // 1000
             text = f"{listed(late)} could not be fetched for {lasts_s} s: {why}. Trying on."
@@ -80,7 +80,7 @@ class PartitionErrors:
         self._late.clear()
 
     def rest_quietly(self, now_ms: int, partition: Partition) -> None:
-        """The same for what is no failure: asking again at once would bring nothing."""
+        """Rest without counting a failure: retrying at once would bring nothing."""
         settings = self._settings
         pause_ms = backoff_ms(
             partition.failures,
@@ -92,16 +92,16 @@ class PartitionErrors:
         self._rest_until(partition, now_ms + pause_ms)
 
     def alarm(self, partition: Partition, at_ms: int) -> None:
-        """Let ``due`` give it then."""
+        """Make ``due`` return the partition at that time."""
         self._alarms_set += 1
         heappush(self._alarms, (at_ms, self._alarms_set, partition))
 
     def due_ms(self) -> int | None:
-        """When the next alarm is."""
+        """The time of the next alarm."""
         return self._alarms[0][0] if self._alarms else None
 
     def due(self, now_ms: int) -> list[Partition]:
-        """Those whose alarm is over; their rest is, too, if it is."""
+        """Return the partitions whose alarm has passed, ending rests that are over."""
         due: dict[Partition, None] = {}
         while self._alarms and self._alarms[0][0] <= now_ms:
             partition = heappop(self._alarms)[2]
@@ -113,7 +113,7 @@ class PartitionErrors:
         return list(due)
 
     def wake(self, partition: Partition) -> None:
-        """What it rested for is over."""
+        """End the rest of a partition."""
         partition.rest_until_ms = 0
         partition.mark(RESTING, on=False)
 
@@ -126,29 +126,29 @@ class PartitionErrors:
     # -- telling -----------------------------------------------------------------------------
 
     def stop(self, partition: Partition, error: Kip848Error, again: Phase | None) -> None:
-        """The user must know before anything else happens to it. ``again``: where to try once more
-        when he was told; ``None``: nowhere, it is over."""
+        """Stop a partition until the error is raised. ``again``: the phase in which to retry after
+        that; ``None``: never."""
         partition.phase = Phase.STOPPED
         partition.again = again
         self.tell(partition, error)
 
     def tell(self, partition: Partition, error: Kip848Error) -> None:
-        """The user must know, while it goes on."""
+        """Raise the error in the application while the partition continues."""
         partition.error = error
         self._untold[partition.tp] = partition
         if not partition.slices:
             self._out.append(Readable())
 
     def report_again(self) -> None:
-        """There may be something to tell that could not be told until now."""
+        """Signal pending errors that could not be raised until now."""
         if self._untold:
             self._out.append(Readable())
 
     def next_untold(
         self, only: Collection[TopicPartition]
     ) -> tuple[TopicPartition, Kip848Error] | None:
-        """An error to tell now. That of a paused partition waits, unless it has no position: who
-        has paused it may wait for that."""
+        """An error to raise now. The error of a paused partition waits, unless the partition has no
+        position: the application that paused it may be waiting for one."""
         wanted = frozenset(only)
         for tp, partition in self._untold.items():
             if wanted and tp not in wanted:
@@ -161,7 +161,7 @@ class PartitionErrors:
         return None
 
     def delivered(self, now_ms: int, partition: Partition) -> list[Partition]:
-        """The user was told. One error can be that of many partitions; returns them all."""
+        """Handle a raised error. One error can belong to many partitions; returns all of them."""
         error = partition.error
         same = [each for each in self._untold.values() if each.error is error]
         for each in same:
@@ -174,7 +174,7 @@ class PartitionErrors:
         return same
 
     def forget(self, partition: Partition) -> None:
-        """It has another position, or is gone: what was wrong is not any more."""
+        """Forget the errors of a partition that has another position, or is gone."""
         self._untold.pop(partition.tp, None)
         partition.error = None
         partition.again = None

@@ -1,23 +1,25 @@
-"""What to fetch from whom, when, and how much.
+"""What to fetch from which broker, when, and how much.
 
 Theory of operation
 -------------------
-Each broker has a *ring*: the partitions that are to be fetched from it, in the order in which they
-are to be served. A broker serves the partitions of a request in their order until the answer is
-full. So what brought data goes to the end of the ring; the broker does the same in its session. A
-partition enters and leaves the ring when it becomes fetchable or not (``refresh``), and what has
-changed since the last request is noted. So a request costs what has changed, not what is assigned.
+Each broker has a *ring*: the partitions to fetch from it, in the order in which they should be
+served. A broker serves the partitions of a request in order until the answer is full. So a
+partition that brought data moves to the end of the ring; the broker does the same in its session. A
+partition enters and leaves the ring when it becomes fetchable or not (``refresh``), and changes
+since the last request are recorded. So the cost of a request depends on what has changed, not on
+what is assigned.
 
-While a partition is full its broker is asked for the others after a moment only, and such a request
-waits no longer than the partition was full: whoever empties it must not wait for the end of that.
+While a partition is full, its broker is asked for the others only after a moment, and such a
+request waits no longer than the partition was full: when the application empties it, it should not
+have to wait for that request to end.
 
-At most one request a broker is open. It reserves the bytes that it may bring, and all reservations
-and what is buffered stay in one budget. A broker always sends the first batch whole, so the bound
-is the budget and one batch a broker. Where the budget is used up, a broker of which nothing is
-buffered is asked all the same, for one batch: what the budget holds may be of partitions that
-nobody reads at the moment.
+At most one request per broker is open. It reserves the bytes that it may bring, and all
+reservations and buffered bytes stay within one budget. A broker always sends the first batch whole,
+so the bound is the budget plus one batch per broker. When the budget is used up, a broker with
+nothing buffered is still asked for one batch: the budget may be taken by partitions that are not
+being read at the moment.
 
-When nothing is fetchable at a broker nothing is sent: an empty session would be closed.
+When nothing is fetchable at a broker, nothing is sent: an empty session would be closed.
 """
 
 from __future__ import annotations
@@ -39,17 +41,17 @@ from kip848_client.core.types import TopicIdPartition
 __all__ = ["Node", "OpenFetch", "Planner"]
 
 FIRST_WAIT_MS: Final = 100
-"""How long a request may wait while there are partitions that will be in the next one: they wait
-for its end."""
+"""How long a request may wait while other partitions wait for the next one, which cannot be sent
+before this one ends."""
 HOLD_MS: Final = 100
-"""For so long after a partition became full no request is sent to its broker: who reads it empties
-it sooner, and would have to wait for the end of a request for the others."""
+"""How long after a partition became full its broker gets no request: a reader empties it sooner,
+and would have to wait for the end of a request for the others."""
 _FIRST_WAITS_MS: Final = 10_000
-"""For so long after its start a partition shortens the waits of others."""
+"""How long after its start a partition shortens the waits of others."""
 
 
 class OpenFetch(NamedTuple):
-    """A request that is under way."""
+    """A request in flight."""
 
     number: int
     sent_ms: int
@@ -59,7 +61,7 @@ class OpenFetch(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A broker that partitions are fetched from."""
+    """A broker to fetch from."""
 
     node: int
     session: FetchSession
@@ -67,43 +69,43 @@ class Node:
         default_factory=dict[TopicIdPartition, Partition]
     )
     changed: dict[TopicIdPartition, None] = field(default_factory=dict[TopicIdPartition, None])
-    """What may differ from what the broker was told."""
+    """Partitions that may differ from the broker's session."""
     asked: dict[TopicIdPartition, None] = field(default_factory=dict[TopicIdPartition, None])
-    """The same of the newest request."""
+    """``changed`` as of the newest request."""
     generations: dict[TopicIdPartition, int] = field(default_factory=dict[TopicIdPartition, int])
-    """Of each partition when it was last asked for; what an answer is for."""
+    """The generation of each partition when it was last requested; an answer is for that one."""
     avoiding: dict[TopicIdPartition, Partition] = field(
         default_factory=dict[TopicIdPartition, Partition]
     )
-    """Those asked for that avoid a replica, or did so."""
+    """Requested partitions that avoid a replica, or did so."""
     full: dict[Partition, int] = field(default_factory=dict[Partition, int])
-    """Partitions that it would be asked for if less of them were buffered, and since when."""
+    """Partitions not requested because enough of them is buffered, and since when."""
     fetch: OpenFetch | None = None
     rest_until_ms: int = 0
     throttled_until_ms: int = 0
     failures: int = 0
-    """In a row: each makes it rest longer."""
+    """Consecutive failures; each makes the rest longer."""
     full_requests: int = 0
-    """That named everything."""
+    """Number of requests that named every partition."""
     lost_since_ms: int | None = None
-    """Since when it has not answered."""
+    """Since when the broker has not answered."""
     noticed: bool = False
-    """Whether the user heard of that."""
+    """Whether that was logged."""
 
     def ready_ms(self) -> int:
-        """When it may be asked next."""
+        """The earliest time of the next request."""
         full_ms = self.full_since_ms()
         held_until_ms = 0 if full_ms is None else full_ms + HOLD_MS
         return max(self.rest_until_ms, self.throttled_until_ms, held_until_ms)
 
     def full_since_ms(self) -> int | None:
-        """When the last partition became full that can be read."""
+        """When the last readable partition became full."""
         readable = (ms for each, ms in reversed(self.full.items()) if each.readable)
         return next(readable, None)
 
 
 class Planner:
-    """All brokers."""
+    """Plans the Fetch requests of all brokers."""
 
     def __init__(
         self,
@@ -113,7 +115,7 @@ class Planner:
         metadata: MetadataQuestions,
     ) -> None:
         self.nodes: dict[int, Node] = {}
-        """In the order in which they are to be asked where the budget does not suffice for all."""
+        """In the order in which to ask them if the budget does not suffice for all."""
         self.replicas = Replicas(leaders, settings.metadata_max_age_ms)
         self._settings = settings
         self._leaders = leaders
@@ -123,23 +125,22 @@ class Planner:
         self._reserved_bytes = 0
         self._number = 0
         self._unserved: dict[Partition, int] = {}
-        """Partitions that are expected to be in a request soon, with when that began."""
+        """Partitions expected to be in a request soon, and since when."""
 
     @property
     def reserved_bytes(self) -> int:
-        """What open requests may bring."""
+        """Bytes that open requests may bring."""
         return self._reserved_bytes
 
     # -- what is to be fetched ---------------------------------------------------------------
 
     def expect(self, now_ms: int, partition: Partition) -> None:
-        """A partition has started, or will have another position in a moment: until it was in a
-        request, others do not wait long."""
+        """Expect a partition that has started, or will soon have another position: until it was in
+        a request, others do not wait long."""
         self._unserved[partition] = now_ms
 
     def refresh(self, now_ms: int, partition: Partition) -> None:
-        """Something about this partition has changed: whether, where and from which offset on it
-        is to be fetched."""
+        """Re-evaluate a changed partition: whether, where and from which offset to fetch it."""
         limit = self._settings.max_partition_bytes
         if partition.buffered_bytes >= 2 * limit:
             if partition.mark(FULL, on=True):
@@ -157,7 +158,7 @@ class Planner:
         self._place(partition, node)
 
     def remove(self, partition: Partition) -> None:
-        """It is not to be fetched any more, or will have another id."""
+        """Stop fetching a partition, or prepare for a new topic id."""
         self._place(partition, NO_NODE)
         self._unserved.pop(partition, None)
         self._not_full(partition)
@@ -167,7 +168,7 @@ class Planner:
             node.full.pop(partition, None)
 
     def served(self, partition: Partition) -> None:
-        """It brought data: others come first now."""
+        """Move a partition that brought data behind the others."""
         node = self.nodes.get(partition.node)
         if node is not None:
             key = partition.key
@@ -188,7 +189,7 @@ class Planner:
             self.nodes[to].changed[key] = None
 
     def node(self, number: int) -> Node:
-        """The broker of this number."""
+        """Return the broker with this node id, created if needed."""
         node = self.nodes.get(number)
         if node is None:
             node = self.nodes[number] = Node(number, FetchSession(number))
@@ -197,7 +198,7 @@ class Planner:
     # -- requests ----------------------------------------------------------------------------
 
     def plan(self, now_ms: int) -> Iterable[SendFetch]:
-        """All requests that can be sent now; they count as sent."""
+        """Return all requests that can be sent now; they count as sent."""
         ready = [
             node
             for node in self.nodes.values()
@@ -209,7 +210,7 @@ class Planner:
                 yield self._send(now_ms, node, size_bytes)
 
     def due_ms(self, now_ms: int) -> int | None:
-        """When a broker that rests may be asked again."""
+        """When the next resting broker may be asked again."""
         due = [
             node.ready_ms()
             for node in self.nodes.values()
@@ -218,11 +219,11 @@ class Planner:
         return min(due, default=None)
 
     def is_open(self, number: int) -> bool:
-        """Whether this request is under way."""
+        """Whether this request is in flight."""
         return number in self._open
 
     def ended(self, number: int) -> tuple[Node, OpenFetch] | None:
-        """A request was answered or lost; ``None`` when it is not open."""
+        """Close a request that was answered or lost; ``None`` if it is not open."""
         node = self._open.pop(number, None)
         if node is None or node.fetch is None:
             return None
@@ -231,12 +232,12 @@ class Planner:
         return node, fetch
 
     def unsent(self, node: Node) -> None:
-        """The newest request never reached the broker."""
+        """Handle a request that never reached the broker."""
         node.session.lost(sent=False)
         node.changed = {**node.asked, **node.changed}
 
     def clear(self) -> tuple[tuple[int, int], ...]:
-        """Forget all brokers and what is open; returns (node, session id) of the sessions."""
+        """Forget all brokers and open requests; returns the (node, session id) of each session."""
         sessions: list[tuple[int, int]] = []
         for node in self.nodes.values():
             for partition in node.ring.values():
@@ -250,9 +251,9 @@ class Planner:
         return tuple(sessions)
 
     def _grant(self, node: Node, sharers: int) -> int:
-        """How many bytes a request may bring; 0 for no request. What is free is shared between
-        the brokers that can be asked now; and where there are others, something is left for them:
-        they may follow in a moment."""
+        """How many bytes a request may bring; 0 for no request. Free bytes are shared among the
+        brokers that can be asked now; if there are other brokers, some bytes are kept for them,
+        because they may follow in a moment."""
         settings = self._settings
         limit = settings.max_partition_bytes
         asked = min(settings.max_bytes, len(node.ring) * limit)
@@ -272,7 +273,7 @@ class Planner:
             max_wait_ms = min(max_wait_ms, FIRST_WAIT_MS)
         full_ms = node.full_since_ms()
         if full_ms is not None:
-            # who has not read it for so long may well take as long again
+            # a partition not read for so long may well take as long again
             max_wait_ms = min(max_wait_ms, now_ms - full_ms)
         anew = node.session.begins_anew
         changes = {} if anew else {key: self._wanted(node, key) for key in node.changed}
@@ -299,8 +300,7 @@ class Planner:
         return SendFetch(self._number, node.node, intent, timeout_ms)
 
     def _some_wait(self, now_ms: int, node: Node) -> bool:
-        """Whether a partition waits that this request is not for; those that it is for do not wait
-        any more."""
+        """Whether a partition outside this request waits; those in the request no longer do."""
         unserved = self._unserved
         if unserved:
             for key in node.changed:
@@ -316,8 +316,7 @@ class Planner:
         return False
 
     def _everything(self, node: Node) -> list[Wanted]:
-        """For a request that opens a session: the partitions of a topic together, because on the
-        wire they are."""
+        """All partitions, for a request that opens a session: grouped by topic, as on the wire."""
         by_topic: dict[bytes, list[Wanted]] = {}
         node.generations.clear()
         node.avoiding.clear()
@@ -326,8 +325,8 @@ class Planner:
             if partition.avoided != NO_NODE:
                 node.avoiding[key] = partition
             by_topic.setdefault(key[0], []).append(self._want(partition))
-        # Topics take turns at being first: a neighbour that brings data does not keep one behind
-        # for ever, and a batch that is larger than asked for is sent to the first alone.
+        # Topics take turns at being first: otherwise one that brings data would block those behind
+        # it permanently, and a batch that is larger than the limit is sent for the first alone.
         topics = list(by_topic.values())
         turn = node.full_requests % len(topics) if topics else 0
         node.full_requests += 1

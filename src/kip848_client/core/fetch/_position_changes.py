@@ -1,8 +1,8 @@
 """Assigning and invalidating fetch positions.
 
 Each position begins a generation. It is found (committed, or by the policy), sought, corrected
-after a truncation, or looked up again when the name belongs to another topic. What was buffered,
-looked up or wrong belongs to the position before, and goes with it.
+after a truncation, or looked up again when the name belongs to another topic. Buffers, look-ups and
+errors belong to the previous position and end with it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ __all__ = ["PositionChanges"]
 
 
 class PositionChanges:
-    """The positions of all partitions. Everything that changes one goes through here, but what a
-    broker says of a log that was cut."""
+    """Changes the positions of partitions. All position changes go through here, except truncations
+    reported by a broker."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class PositionChanges:
         out: Commands,
     ) -> None:
         self.stale = 0
-        """Positions that were found for a generation that is over."""
+        """Positions found for a generation that has ended."""
         self._assigned = assigned
         self._buffer = buffer
         self._planner = planner
@@ -49,18 +49,19 @@ class PositionChanges:
         """Seeks whose offsets are being looked up, by ticket."""
 
     def take_results(self, now_ms: int) -> None:
-        """Use what was found out about positions."""
+        """Apply the results of position look-ups."""
         for result in self._positions.take():
             self._on_result(now_ms, result)
 
     def drop(self, partition: Partition) -> None:
-        """Whatever is buffered, looked for or wrong belongs to a position that it has no more."""
+        """Drop the buffer, look-ups and errors of a partition: they belong to a position it no
+        longer has."""
         self._positions.forget(partition.tp)
         self._partition_errors.forget(partition)
         self._buffer.clear(partition)
 
     def look(self, now_ms: int, partition: Partition, *, by_policy: bool = False) -> None:
-        """Find a position for a partition that has none."""
+        """Start looking up a position for a partition without one."""
         partition.phase = Phase.SEEKING_START
         self._positions.begin(
             now_ms, partition.tp, partition.generation, partition.topic_id, by_policy=by_policy
@@ -77,27 +78,27 @@ class PositionChanges:
     def seek(
         self, now_ms: int, partition: Partition, at: StoredOffset, *, committed: bool = False
     ) -> None:
-        """Go on at what the application says."""
+        """Continue at the offset given by the application."""
         partition.seek = 0
         partition.refetched_at = -1
         self._stand(now_ms, partition, at, committed=committed)
 
     def begin_seek(self, event: SeekBegun) -> None:
-        """The application looks for offsets to go on at."""
+        """Begin a seek whose offsets the application is looking up."""
         self._seeks[event.ticket] = event.partitions
         for partition in self._assigned.here(event.partitions):
             partition.seek = event.ticket
             if partition.phase is Phase.SEEKING_START:
-                # a reset that comes to its end before the seek would be for nothing
+                # a reset that ends before the seek would be useless
                 self._positions.forget(partition.tp)
                 partition.phase = Phase.IDLE
 
     def end_seek(self, now_ms: int, event: SeekEnded) -> None:
-        """It has found them, or not."""
+        """End a seek: with the offsets found, or none."""
         offsets: Mapping[TopicPartition, StoredOffset] = event.offsets
         for partition in self._assigned.here(self._seeks.pop(event.ticket, ())):
             if partition.seek != event.ticket:
-                continue  # a younger seek, or another generation of the assignment
+                continue  # a newer seek, or another generation of the assignment
             partition.seek = 0
             at = offsets.get(partition.tp)
             if at is not None and at.offset >= 0:
@@ -106,11 +107,12 @@ class PositionChanges:
                 self.look(now_ms, partition)
 
     def served(self, partition: Partition) -> None:
-        """A broker served it: its position is not out of range."""
+        """Note that a broker served the partition, so its position is in range."""
         self._positions.fetched(partition.tp)
 
     def check(self, now_ms: int, partition: Partition) -> None:
-        """A broker calls its position out of range. What is buffered is good, and comes first."""
+        """Handle a broker that reports the position as out of range. Buffered records are valid,
+        and come first."""
         partition.phase = Phase.CHECKING
         self._planner.remove(partition)
         self.look_into_check(now_ms, partition)
@@ -137,7 +139,7 @@ class PositionChanges:
             self._on_found(now_ms, partition, result)
         elif isinstance(result, PositionStands):
             partition.phase = Phase.READY
-            partition.failures += 1  # until the leader serves it
+            partition.failures += 1  # reset when the leader serves it
             self._planner.refresh(now_ms, partition)
         elif result.lasting:
             self._partition_errors.stop(partition, result.error, partition.phase)
@@ -149,7 +151,8 @@ class PositionChanges:
         at = StoredOffset(found.offset, found.leader_epoch)
         self._stand(now_ms, partition, at, committed=found.committed)
         if was_reset:
-            # a broker that calls the new position out of range, too, must not be asked in a loop
+            # a broker that reports the new position as out of range, too, must not be asked in a
+            # loop
             partition.failures = resets
             if resets:
                 self._partition_errors.rest_quietly(now_ms, partition)
@@ -158,8 +161,8 @@ class PositionChanges:
                 partition.failures = 1
 
     def begin_anew(self, now_ms: int, partition: Partition, topic_id: TopicId) -> None:
-        """The name belongs to another topic: nothing of the old one holds, and nothing that is
-        being looked up for it."""
+        """Restart a partition whose name now belongs to another topic: all state and look-ups of
+        the old topic are dropped."""
         partition.seek = 0
         self.drop(partition)
         self._planner.remove(partition)
@@ -171,13 +174,13 @@ class PositionChanges:
             self.look(now_ms, partition, by_policy=True)
 
     def stop_for_good(self, now_ms: int, partition: Partition, error: Kip848Error) -> None:
-        """Nothing will come of it any more."""
+        """Stop a partition permanently."""
         self._positions.forget(partition.tp)
         self._partition_errors.stop(partition, error, None)
         self._planner.refresh(now_ms, partition)
 
     def go_on(self, now_ms: int, partition: Partition) -> None:
-        """A rest is over, or the lease of a replica."""
+        """Continue after a rest, or after the lease of a replica."""
         stopped = partition.phase is Phase.STOPPED and partition.error is None
         if stopped and partition.again is not None and not partition.why_not & RESTING:
             partition.phase, partition.again = partition.again, None

@@ -1,22 +1,24 @@
-"""Where to begin in each partition, and what to do when the broker does not have that.
+"""Where to begin in each partition, and what to do if that offset is out of range.
 
 Theory of operation
 -------------------
-A partition gets its position from, in this order: a seek of the user, the offset that the group has
-committed, ``auto_offset_reset``. The last is asked for only after an answer that says "nothing
-committed" without any error: an error, or silence, never resets anything.
+A partition gets its position from, in this order: a seek, the group's committed offset,
+``auto_offset_reset``. The reset policy applies only after an error-free answer that there is no
+committed offset: an error, or no answer, never resets anything.
 
-A broker that calls a position out of range is not believed at once: it says no offsets with that,
-and may have led for a moment only. The leader is asked what its log has. If the position is in it,
-fetching goes on after a rest; when that happened three times in a row for the same offset, or the
-position is outside, the policy decides (``none``: the user), and the user hears what was skipped.
+A broker that reports a position as out of range is not believed at once: its answer has no offsets,
+and it may have led for a moment only. The leader is asked for the range of its log. If the position
+is inside, fetching continues after a rest; if that happened three times in a row for the same
+offset, or the position is outside, the policy decides (``none``: the user), and what was skipped is
+logged.
 
-A search belongs to one generation of its partition. What arrives for another one changes nothing: a
-seek, a loss and a new assignment end the search (``forget``), and its answers find it gone.
+A search belongs to one generation of its partition. Results for another generation change nothing:
+a seek, a loss and a new assignment end the search (``forget``), and its answers then find no
+search.
 
-What waiting does not cure (a refusal that the user must know) is told, and tried again a second
-later. Only two things end a search without a position: no committed offset, and a position that is
-not in the log, each with the policy ``none``.
+An error that is not transient is raised, and the look-up is retried a second later. Only two things
+end a search without a position: no committed offset, and a position outside the log, each with the
+policy ``none``.
 """
 
 from __future__ import annotations
@@ -49,27 +51,27 @@ __all__ = [
 ]
 
 BELIEVED_AFTER: Final = 3
-"""So often in a row a broker must call an offset out of range that is in its log."""
+"""How many times in a row a broker must report an offset as out of range that is in its log."""
 RETRY_MS: Final = 1_000
-"""Between attempts after an error that the user was told."""
+"""Pause between attempts after an error was raised."""
 NOTICE_AGAIN_MS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class PositionFound:
-    """Fetch from here. ``committed``: the group has committed just this."""
+    """Fetch from here. ``committed``: this is exactly the group's committed offset."""
 
     tp: TopicPartition
     generation: int
     offset: int
     leader_epoch: int
-    """Of the record before it, as it was committed; ``NO_EPOCH`` after a reset."""
+    """Leader epoch of the record before it, as committed; ``NO_EPOCH`` after a reset."""
     committed: bool
 
 
 @dataclass(frozen=True, slots=True)
 class PositionStands:
-    """A check found the position in the leader's log: go on there."""
+    """A check found the position in the leader's log: continue there."""
 
     tp: TopicPartition
     generation: int
@@ -77,9 +79,9 @@ class PositionStands:
 
 @dataclass(frozen=True, slots=True)
 class PositionError:
-    """The user must know. ``lasting``: raised again and again until he seeks; the search is over.
-    Otherwise told once, while the search goes on; one error may concern many partitions, and is the
-    same object in all of them."""
+    """An error to raise. ``lasting``: raised again and again until a seek; the search has ended.
+    Otherwise raised once, while the search continues; one error may concern many partitions, and is
+    the same object in all of them."""
 
     tp: TopicPartition
     generation: int
@@ -92,11 +94,11 @@ Result = PositionFound | PositionStands | PositionError
 
 class _Phase(Enum):
     COMMITTED = auto()
-    """What has the group committed?"""
+    """Looking up the group's committed offset."""
     RESET = auto()
-    """What does the policy say?"""
+    """Looking up the offset of the reset policy."""
     CHECK = auto()
-    """What does the leader's log have?"""
+    """Looking up the range of the leader's log."""
     STANDS = auto()
     """The position is in the log; resting before the broker is asked for it again."""
 
@@ -108,32 +110,32 @@ class _Search:
     topic_id: TopicId | None
     phase: _Phase
     due_ms: int
-    """When to ask, if nothing is asked at the moment."""
+    """When to ask, if no request is open."""
     since_ms: int
     notice_ms: int
     announced: bool = False
-    """Whether the log says that it is waited for."""
+    """Whether the wait was logged."""
     time: int = LATEST
-    """What the reset looks for."""
+    """The timestamp that the reset looks up."""
     lookups: tuple[Lookup, ...] = ()
     failures: int = 0
     last: str = ""
     offset: int = -1
-    """What is, or was found, out of range; -1 for nothing."""
+    """The offset that is reported, or was found, out of range; -1 for none."""
     rest_ms: int = 0
-    """Before it is fetched again."""
+    """Pause before it is fetched again."""
     start: int = -1
     end: int = -1
-    """What the leader's log has."""
+    """The end of the leader's log."""
 
     @property
     def why(self) -> str:
-        """Why it is not over."""
+        """Why the search has not ended."""
         return self.lookups[0].last if self.lookups else self.last
 
 
 class Positions:
-    """Gives partitions their position. What it found out is taken with ``take``."""
+    """Finds the positions of partitions. ``take`` returns the results."""
 
     def __init__(
         self,
@@ -148,17 +150,18 @@ class Positions:
         self._out = out
         self._searches: dict[TopicPartition, _Search] = {}
         self._idle: dict[TopicPartition, _Search] = {}
-        """Those that nothing is asked for at the moment."""
+        """Searches without an open request."""
         self._committed: dict[int, tuple[_Search, ...]] = {}
-        """Look-ups of committed offsets that are under way."""
+        """Look-ups of committed offsets in flight."""
         self._number = 0
         self._retry_ms = 0
-        """Before that, no committed offsets are asked for that were asked for in vain."""
+        """Failed look-ups of committed offsets are not retried before this time."""
         self._in_range: dict[TopicPartition, tuple[int, int]] = {}
-        """(offset, how often in a row it was called out of range and was in the log)."""
+        """(offset, how often in a row it was reported as out of range although it was in the
+        log)."""
         self._results: list[Result] = []
         self._over: list[_Search] = []
-        """Those that have ended and were announced."""
+        """Searches that have ended and whose wait was logged."""
         self._due_ms: int | None = None
         self._dirty = False
         self._reset_done = self._on_reset
@@ -172,12 +175,12 @@ class Positions:
         return 0 if self._dirty else self._due_ms
 
     def is_looking(self, tp: TopicPartition) -> bool:
-        """Whether a position is looked for, or checked."""
+        """Whether a position is being looked up or checked."""
         return tp in self._searches
 
     def waits(self, now_ms: int) -> dict[str, tuple[int, list[TopicPartition]]]:
-        """The searches for an offset of the log that take more than a second: why, since when, and
-        of which partitions. The group knows what it waits for to tell what is committed."""
+        """The searches for a log offset that take more than a second: reason, start, and
+        partitions. Look-ups of committed offsets are reported by the group."""
         found: dict[str, tuple[int, list[TopicPartition]]] = {}
         for search in self._searches.values():
             is_asked = search.phase in (_Phase.RESET, _Phase.CHECK)
@@ -196,8 +199,8 @@ class Positions:
         *,
         by_policy: bool = False,
     ) -> None:
-        """Find a position: what is committed, and where nothing is, or with ``by_policy``, what
-        ``auto_offset_reset`` says."""
+        """Look up a position: the committed offset, or ``auto_offset_reset`` if there is none or
+        with ``by_policy``."""
         self.forget(tp)
         search = self._new(now_ms, tp, generation, topic_id, _Phase.COMMITTED)
         if by_policy or not self._settings.has_group:
@@ -213,24 +216,25 @@ class Positions:
         *,
         failures: int = 0,
     ) -> None:
-        """The leader calls ``offset`` out of range: find out what it has. ``failures``: how often
-        in a row fetching has failed; the more, the longer the rest if the leader has it."""
+        """Look up the leader's range after it reported ``offset`` as out of range. ``failures``:
+        how many fetches failed in a row; the more, the longer the rest if the leader has the
+        offset."""
         self._end(tp)
         search = self._new(now_ms, tp, generation, topic_id, _Phase.CHECK)
         search.offset = offset
         search.rest_ms = self._pause_ms(failures)
 
     def fetched(self, tp: TopicPartition) -> None:
-        """The leader served the partition: its position is not out of range."""
+        """Note that the leader served the partition, so its position is in range."""
         self._in_range.pop(tp, None)
 
     def forget(self, tp: TopicPartition) -> None:
-        """The partition is gone, or was sought: nothing is looked for."""
+        """End the search of a partition that is gone or was sought."""
         self._in_range.pop(tp, None)
         self._end(tp)
 
     def close(self) -> None:
-        """Nothing is looked for any more."""
+        """End all searches."""
         for tp in tuple(self._searches):
             self.forget(tp)
         self._over.clear()
@@ -244,7 +248,7 @@ class Positions:
     def answered(
         self, now_ms: int, event: CommittedFound | CommittedFailed
     ) -> ChunkedAnswer[_Search]:
-        """A look-up of committed offsets ended. Nothing comes of one that was not under way."""
+        """Handle the end of a look-up of committed offsets. Ignored if it was not open."""
         pauses: dict[int, int] = {}
         return ChunkedAnswer(
             partial(self._begin_answer, event.number),
@@ -280,8 +284,8 @@ class Positions:
             self._on_committed(now_ms, search, event.offsets[search.tp])
 
     def settle(self, now_ms: int, *, more: bool = False) -> None:
-        """Ask for what is due. Before that of the queries, which sends what this asks for.
-        ``more``: there will be more to ask the group for in a moment."""
+        """Request what is due. Call it before ``settle`` of the queries, which sends these
+        requests. ``more``: there will be more committed offsets to look up in a moment."""
         if not self._dirty and (self._due_ms is None or now_ms < self._due_ms):
             return
         self._dirty = False
@@ -307,7 +311,7 @@ class Positions:
         self._due_ms = min(due, default=None)
 
     def take(self) -> tuple[Result, ...]:
-        """What was found out since the last time, in order."""
+        """Return the results since the last call, in order."""
         results, self._results = tuple(self._results), []
         return results
 
@@ -350,7 +354,8 @@ class Positions:
         self._dirty = True
 
     def _rest(self, now_ms: int, search: _Search, why: str, pauses: dict[int, int]) -> None:
-        """Ask again later. ``pauses`` by failures: those that failed together stay together."""
+        """Retry later. ``pauses`` maps a number of failures to a pause: searches that failed
+        together stay together."""
         failures = search.failures
         if failures not in pauses:
             pauses[failures] = self._pause_ms(failures)
@@ -420,12 +425,12 @@ class Positions:
         elif settings.reset_policy == "latest":
             search.time = LATEST
         else:
-            # once for the whole reset: a retry must not move the beginning
+            # computed once per reset: a retry must not move the start
             search.time = max(0, now_ms + settings.clock_origin_ms - settings.reset_age_ms)
         self._wait(search, now_ms)
 
     def _ask(self, search: _Search) -> None:
-        """Ask the leader for what this phase needs."""
+        """Request what this phase needs from the leader."""
         search.notice_ms = min(search.notice_ms, search.due_ms + ANNOUNCED_AFTER_MS)
         del self._idle[search.tp]
         ask = partial(self._queries.ask, topic_id=search.topic_id)
@@ -434,7 +439,7 @@ class Positions:
             committed = self._settings.read_committed
             search.lookups = (ask({search.tp: search.time}, done, read_committed=committed),)
         else:
-            # for a range, what is not committed yet is in the log, too
+            # for a range, uncommitted records count as part of the log
             search.start = search.end = -1
             search.lookups = (
                 ask({search.tp: EARLIEST}, partial(self._on_start, search), read_committed=False),
@@ -477,7 +482,7 @@ class Positions:
             self._trouble(now_ms, search, result)
             return
         if min(search.start, search.end) < 0:
-            return  # the other one is still to come
+            return  # the other result is still missing
         search.lookups = ()
         tp, offset = search.tp, search.offset
         before, times = self._in_range.get(tp, (offset, 0))
@@ -493,7 +498,7 @@ class Positions:
     # -- inside: what is told ----------------------------------------------------------------
 
     def _complain(self, now_ms: int) -> None:
-        """Log searches that last, one line for those with the same reason."""
+        """Log long searches, one line per reason."""
         late: dict[str, list[_Search]] = {}
         for search in self._searches.values():
             if search.notice_ms <= now_ms:
@@ -505,7 +510,7 @@ class Positions:
             self._tell(searches, partial(Wait(why, since_ms).goes_on, now_ms), warning=True)
 
     def _tell_ends(self, now_ms: int) -> None:
-        """Log the ends of searches that were announced, one line for those that began together."""
+        """Log the end of searches whose wait was logged, one line for those that began together."""
         over: dict[int, list[_Search]] = {}
         for search in self._over:
             over.setdefault(search.since_ms, []).append(search)

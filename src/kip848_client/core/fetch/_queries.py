@@ -1,24 +1,24 @@
-"""Offsets by time, asked of the partitions' leaders (ListOffsets): for resets, range checks, users.
+"""Look-ups of offsets by time at the partitions' leaders (ListOffsets), for resets, range checks
+and users.
 
 Theory of operation
 -------------------
-Everything that is wanted at a moment goes out in one request a leader, and a leader has one request
-at a time: brokers answer the requests of a connection one after the other, so a second one would
-gain nothing. A partition is named once in a request (brokers refuse what is named twice), and a
-request has one isolation level; what does not fit goes with the next one.
+Everything wanted at one moment goes into one request per leader, and a leader has one request at a
+time: brokers answer the requests of a connection one after the other, so a second one would gain
+nothing. A partition is named once per request (brokers refuse duplicates), and a request has one
+isolation level; the rest goes into the next one.
 
-What was asked before may share a request with what is new, but nobody gets an answer to a request
-that was sent before he asked: the end of a partition may have moved since.
+Old questions may share a request with new ones, but no question is answered by a request that was
+sent before it was asked: the end of a partition may have moved since.
 
-ListOffsets goes by name. So a question remembers the topic id that the name had when the request
-was sent, and an answer counts only if the name still has it; a question for an assigned partition
-waits while the name belongs to another topic.
+ListOffsets identifies topics by name. So a question remembers the topic id that the name had when
+the request was sent, and an answer counts only if the name still has that id; a question for an
+assigned partition waits while the name belongs to another topic.
 
-A refusal makes its partition rest, with a pause that grows; partitions that are refused together
-rest together, so that they stay one request. Questions that were refused before are sent to a
-leader at most once in ``retry_backoff_ms``, whatever it answers; a new one waits for nothing, and
-takes those along that are due. A leader that moved ends the rest. What waiting does not cure
-ends the look-up.
+After a refusal the partition rests, longer each time; partitions refused together rest together, so
+that they stay one request. Refused questions are sent to a leader at most once per
+``retry_backoff_ms``, whatever it answers; a new question is sent at once and takes along those that
+are due. A change of leader ends the rest. An error that is not transient ends the look-up.
 """
 
 from __future__ import annotations
@@ -68,23 +68,23 @@ from kip848_client.errors import (
 __all__ = ["Found", "Lookup", "Queries"]
 
 Found = Mapping[TopicPartition, FoundOffset]
-"""What a look-up found; offset -1 where no record is so young."""
+"""Results of a look-up; offset -1 where no record is that recent."""
 Done = Callable[[int, Found | Kip848Error], None]
-"""Gets the time and what became of a look-up; called once."""
+"""Called once with the time and the result of a look-up."""
 
 _NONE_THERE: Final = -1
 
 
 class Remedy(NamedTuple):
-    """What helps against an error code of ListOffsets, besides asking again after a rest."""
+    """What to do about an error code of ListOffsets, besides retrying after a rest."""
 
     metadata_after_ms: int | None = None
-    """Another broker may lead by now: ask who, once it has lasted for so long. ``None``: we asked
-    the right one."""
+    """Another broker may lead by now: request metadata once the error has lasted this long.
+    ``None``: the right broker was asked."""
     doubt_after_ms: int | None = None
-    """When it has lasted for this time, believe what metadata says next, whatever we know."""
+    """When the error has lasted this long, accept the next metadata even if its epoch is older."""
     tries: int | None = None
-    """After so many of them in a row the look-up ends with the error; ``None`` for never."""
+    """The look-up fails with the error after this many in a row; ``None``: never."""
 
 
 _REST: Final = Remedy()
@@ -92,7 +92,7 @@ _MOVED: Final = Remedy(metadata_after_ms=0)
 _LAGGING: Final = Remedy(metadata_after_ms=1_000, doubt_after_ms=QUIET_MS)
 _FINAL: Final = Remedy(tries=1)
 _UNKNOWN: Final = Remedy(tries=10)
-"""For codes that Kafka does not call retriable and that no rule is known for."""
+"""For codes that are not retriable in Kafka and have no rule here."""
 
 REMEDIES: Final[Mapping[int, Remedy]] = {
     ErrorCode.UNKNOWN_SERVER_ERROR: _REST,
@@ -109,12 +109,12 @@ REMEDIES: Final[Mapping[int, Remedy]] = {
     ErrorCode.KAFKA_STORAGE_ERROR: _MOVED,
     ErrorCode.FENCED_LEADER_EPOCH: _MOVED,
     ErrorCode.UNKNOWN_LEADER_EPOCH: _LAGGING,
-    ErrorCode.OFFSET_NOT_AVAILABLE: _REST,  # the leader is new, and finds its end out
+    ErrorCode.OFFSET_NOT_AVAILABLE: _REST,  # the leader is new and does not know its end yet
 }
 
 
 def remedy_for(code: int) -> Remedy:
-    """What helps against this code."""
+    """Return the remedy for this code."""
     remedy = REMEDIES.get(code)
     if remedy is not None:
         return remedy
@@ -123,7 +123,7 @@ def remedy_for(code: int) -> Remedy:
 
 @dataclass(slots=True, eq=False)
 class Lookup:
-    """A look-up that is under way, of one partition or many. ``last`` says why it is not over."""
+    """An open look-up of one or more partitions. ``last`` is the reason why it has not ended."""
 
     done: Done
     deadline_ms: int | None
@@ -132,7 +132,7 @@ class Lookup:
     last: str = "no leader is known"
     since_ms: int | None = None
     announced: str = ""
-    """What a line in the log said is waited for."""
+    """The reason for the wait that was logged."""
 
 
 @dataclass(slots=True, eq=False)
@@ -142,11 +142,11 @@ class _Question:
     time: int
     read_committed: bool
     topic_id: TopicId | None
-    """Of the topic that is meant; ``None`` for whichever has the name."""
+    """The id of the topic; ``None`` for any topic with that name."""
     request: int | None = None
     """The number of the request that carries it."""
     asked_id: TopicId | None = None
-    """The id that the name had when it was sent."""
+    """The id that the name had when the request was sent."""
     asked_leader: tuple[int, int] | None = None
     due_ms: int = 0
     refusals: int = 0
@@ -154,11 +154,11 @@ class _Question:
     """How often ``code`` came in a row."""
     code: int = 0
     failing_ms: int = 0
-    """Since when."""
+    """Since when it has been failing."""
 
 
 _Ready = tuple[_Question, tuple[int, int]]
-"""A request that can be sent now, with the leader and its epoch."""
+"""A question that can be sent now, with the leader and its epoch."""
 
 
 class _Request(NamedTuple):
@@ -167,7 +167,7 @@ class _Request(NamedTuple):
 
 
 class Queries:
-    """All look-ups that are open. Leaders that are missing are wanted again in each ``settle``."""
+    """All open look-ups. Each ``settle`` requests the missing leaders again."""
 
     def __init__(
         self,
@@ -185,19 +185,19 @@ class Queries:
         self._number = 0
         self._lookups: dict[Lookup, None] = {}
         self._tickets: dict[int, Lookup] = {}
-        """Those of users."""
+        """Look-ups of users, by ticket."""
         self._topics: Counter[str] = Counter()
         self._waiting: dict[_Question, None] = {}
         self._requests: dict[int, _Request] = {}
         self._busy: dict[int, int] = {}
-        """Node to the number of the request that is open there."""
+        """Node to the number of its open request."""
         self._retry_ms: dict[int, int] = {}
-        """Node to when questions that it, or another, refused may be sent to it again."""
+        """Node to when questions refused by any broker may be sent to it again."""
         self._dirty = False
         self._hinted = False
         self._due_ms: int | None = None
         self._announce_ms: int | None = None
-        """When to log what a user waits for."""
+        """When to log the look-ups that users wait for."""
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -211,7 +211,7 @@ class Queries:
 
     @property
     def topics(self) -> frozenset[str]:
-        """The topics that something is open of."""
+        """The topics with open questions."""
         return frozenset(self._topics)
 
     # -- asking ------------------------------------------------------------------------------
@@ -225,8 +225,8 @@ class Queries:
         topic_id: TopicId | None = None,
         deadline_ms: int | None = None,
     ) -> Lookup:
-        """Begin a look-up of ``EARLIEST``, ``LATEST`` or ms since 1970. ``topic_id``: only of this
-        topic. ``done`` is called from a later call, ``settle`` at the soonest."""
+        """Begin a look-up of ``EARLIEST``, ``LATEST`` or ms since 1970. ``topic_id``: of this topic
+        only. ``done`` is called by a later call, ``settle`` at the earliest."""
         lookup = Lookup(done, deadline_ms)
         for tp, time in times.items():
             question = _Question(lookup, tp, time, read_committed, topic_id)
@@ -238,7 +238,7 @@ class Queries:
         return lookup
 
     def asked_by_user(self, event: OffsetsAsked) -> None:
-        """A look-up that is answered by ``OffsetsFound`` or ``OffsetsNotFound``."""
+        """Begin a look-up that is answered by ``OffsetsFound`` or ``OffsetsNotFound``."""
         self._tickets[event.ticket] = self.ask(
             event.times,
             partial(self._answer_user, event.ticket),
@@ -254,7 +254,7 @@ class Queries:
             self._out.append(OffsetsFound(ticket, result))
 
     def withdraw(self, now_ms: int, ticket: int) -> None:
-        """The user does not wait for this one any more; it may have been answered."""
+        """Cancel a user's look-up; it may have been answered already."""
         lookup = self._forget(now_ms, ticket)
         if lookup is not None:
             self.drop(lookup)
@@ -268,26 +268,26 @@ class Queries:
         return lookup
 
     def drop(self, lookup: Lookup) -> None:
-        """Nobody wants to know any more; ``done`` is not called."""
+        """Abandon a look-up; ``done`` is not called."""
         self._lookups.pop(lookup, None)
         for question in tuple(lookup.missing.values()):
             self._strike(question)
 
     def close(self, now_ms: int) -> None:
-        """Nothing is asked any more."""
+        """End all look-ups."""
         for lookup in tuple(self._lookups):
             self._end(now_ms, lookup, ConsumerClosed("the consumer is closed"))
 
     # -- what happens ------------------------------------------------------------------------
 
     def is_open(self, query: int) -> bool:
-        """Whether an answer to this request is waited for."""
+        """Whether this request is open."""
         return query in self._requests
 
     def answered(
         self, now_ms: int, event: OffsetsListed | OffsetsNotListed
     ) -> ChunkedAnswer[_Question]:
-        """A request ended. Nothing comes of one that was not open."""
+        """Handle the end of a request. Ignored if it was not open."""
         pauses: dict[int, int] = {}
         return ChunkedAnswer(
             partial(self._begin_answer, event.query),
@@ -326,13 +326,13 @@ class Queries:
             self._rest(now_ms, question, event.why, pauses, metadata=True)
 
     def leader_hinted(self) -> None:
-        """A refusal named the leader of a partition; perhaps the next one does, too: see
+        """Note that a refusal named the leader of a partition; the next one may, too: see
         ``leaders_changed``, which follows in ``settle``."""
         self._hinted = self._dirty = True
 
     def leaders_changed(self) -> None:
-        """What is known of leaders is not what it was: who waits for one, or rests because the old
-        one refused, is asked for at once."""
+        """Handle changed leaders: questions that wait for a leader, or rest because the old one
+        refused, are sent at once."""
         self._dirty = True
         self._hinted = False
         for question in self._waiting:
@@ -345,7 +345,8 @@ class Queries:
                     self._waiting[question] = None
 
     def leaders_told(self, now_ms: int, event: LeadersLearnt | LeadersNotLearnt) -> None:
-        """Why a leader may still be unknown; after what the event says was learnt."""
+        """Record why a leader may still be unknown. Call it after the leaders in the event were
+        applied."""
         if isinstance(event, LeadersLearnt):
             self.leaders_changed()
             errors = {each.topic: each.error_code for each in event.topics if each.error_code}
@@ -366,7 +367,7 @@ class Queries:
                 question.lookup.last = _of_partition(question, error_name(code))
 
     def settle(self, now_ms: int) -> None:
-        """Send what is due, end what is overdue."""
+        """Send the questions that are due, and fail those past their deadline."""
         if self._announce_ms is not None and now_ms >= self._announce_ms:
             self._announce(now_ms)
         if not self._dirty and (self._due_ms is None or now_ms < self._due_ms):
@@ -375,7 +376,7 @@ class Queries:
             self.leaders_changed()
         for lookup in tuple(self._lookups):
             if lookup not in self._lookups:
-                continue  # whoever was told of another one has dropped it
+                continue  # dropped by the callback of another look-up
             if not lookup.missing:
                 self._end(now_ms, lookup, lookup.found)
             elif lookup.deadline_ms is not None and now_ms >= lookup.deadline_ms:
@@ -389,7 +390,7 @@ class Queries:
         self._announce(now_ms)
 
     def waits(self, now_ms: int) -> dict[str, tuple[int, list[TopicPartition]]]:
-        """What users have looked up for more than a second: as ``Positions.waits``."""
+        """The users' look-ups that take more than a second: as ``Positions.waits``."""
         found: dict[str, tuple[int, list[TopicPartition]]] = {}
         for lookup in self._tickets.values():
             since_ms = now_ms if lookup.since_ms is None else lookup.since_ms
@@ -398,7 +399,7 @@ class Queries:
         return found
 
     def _announce(self, now_ms: int) -> None:
-        """Log once what a user waits for, for more than a second."""
+        """Log once each user's look-up that takes more than a second."""
         due: list[int] = []
         for lookup in self._tickets.values():
             if lookup.since_ms is None:
@@ -423,7 +424,7 @@ class Queries:
         return self._leaders.leader_of(question.tp)
 
     def _follow(self, question: _Question) -> bool:
-        """Whether another than the one who was asked leads by now; then it is asked at once."""
+        """Whether the leader has changed since the last request; if so, it is asked at once."""
         leader = self._leader_for(question)
         if leader is None or question.asked_leader in (None, leader):
             return False
@@ -431,7 +432,7 @@ class Queries:
         return True
 
     def _by_leader(self, now_ms: int, due: list[int]) -> dict[int, list[_Ready]]:
-        """Who is to be asked what by now. Adds to ``due`` when there will be more."""
+        """Group the questions to send now by leader. Adds to ``due`` when there will be more."""
         ready: dict[int, list[_Ready]] = {}
         for question in self._waiting:
             if question.due_ms > now_ms:
@@ -445,10 +446,10 @@ class Queries:
         return ready
 
     def _send(self, now_ms: int, node: int, ready: list[_Ready], due: list[int]) -> None:
-        """One request to ``node``, now, or later when all of it was refused before."""
+        """Send one request to ``node`` now, or later if all of it was refused before."""
         retry_ms = self._retry_ms.get(node, 0)
         if retry_ms > now_ms:
-            ready.sort(key=lambda each: each[0].refusals > 0)  # new requests go first
+            ready.sort(key=lambda each: each[0].refusals > 0)  # new questions go first
             if ready[0][0].refusals:
                 due.append(retry_ms)
                 return
@@ -534,7 +535,7 @@ class Queries:
         metadata: bool,
         code: int = 0,
     ) -> None:
-        """Ask again later. ``pauses`` are those of this answer, by failures: one for all of it."""
+        """Retry later. ``pauses`` maps failures to the pause of this answer: one for all of it."""
         refusals = question.refusals
         if refusals not in pauses:
             settings = self._settings
@@ -570,7 +571,7 @@ def _asked(question: _Question) -> int:
 
 
 def _of_partition(question: _Question, why: str) -> str:
-    """Names the partition where the look-up has several: else they all have one reason."""
+    """Prefix the partition if the look-up has several; otherwise the reason is enough."""
     return f"{shown(question.tp)}: {why}" if len(question.lookup.missing) > 1 else why
 
 

@@ -1,9 +1,10 @@
-"""Whom to read a partition from: its leader, or the replica that the leader named (KIP-392).
+"""Which broker to read a partition from: its leader, or the replica that the leader named
+(KIP-392).
 
-A named replica is used for a lease, then the leader is asked again: it may know a better one by
-now. The lease ends sooner when another broker leads, when the replica is not there any more, and
-with any error that it answers. Then the replica is *avoided* for some time. Since the leader would
-name it again at once, requests to a leader that carry such a partition do not say our rack.
+A named replica is used for a lease; then the leader is asked again, because it may know a better
+one by now. The lease ends sooner when another broker leads, when the replica is gone, or on any
+error from it. Then the replica is *avoided* for some time. Since the leader would name it again at
+once, requests to a leader that include such a partition omit the client's rack.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ __all__ = ["Replicas"]
 
 
 class Replicas:
-    """The choice of a replica, for all partitions."""
+    """Chooses the replica to read, for all partitions."""
 
     def __init__(self, leaders: Leaders, lease_ms: int) -> None:
         self._leaders = leaders
         self._lease_ms = lease_ms
 
     def target(self, now_ms: int, partition: Partition, leader: PartitionLeader) -> int:
-        """The broker to ask."""
+        """Return the broker to fetch from."""
         if leader.leader != partition.led_by:
             partition.led_by = leader.leader
             partition.read_from = partition.avoided = NO_NODE
@@ -35,9 +36,9 @@ class Replicas:
         return leader.leader
 
     def named(self, now_ms: int, partition: Partition, replica: int) -> bool:
-        """The leader names a replica; returns whether it is to be used."""
+        """Handle a replica named by the leader; returns whether to use it."""
         if self.avoids(now_ms, partition):
-            return False  # the request did not say our rack
+            return False  # the request omitted our rack
         partition.lease_until_ms = now_ms + self._lease_ms
         if not self._is_there(replica):
             partition.avoided = replica
@@ -46,8 +47,8 @@ class Replicas:
         return True
 
     def failed(self, now_ms: int, partition: Partition, node: int, pause_ms: int) -> bool:
-        """``node`` was asked in vain; returns whether it is a replica: then the leader is asked
-        next, and the replica not before ``pause_ms`` have passed."""
+        """Handle a failed request to ``node``; returns whether it is a replica: then the leader is
+        asked next, and the replica not before ``pause_ms`` have passed."""
         if node == NO_NODE or partition.read_from != node:
             return False
         partition.read_from = NO_NODE
@@ -56,7 +57,7 @@ class Replicas:
         return True
 
     def avoids(self, now_ms: int, partition: Partition) -> bool:
-        """Whether the leader must not name a replica for it."""
+        """Whether the leader must not name a replica for the partition."""
         return partition.avoided != NO_NODE and now_ms < partition.lease_until_ms
 
     def _is_there(self, node: int) -> bool:

@@ -1,31 +1,31 @@
-"""The fetch session of one broker (KIP-227), the client's half.
+"""The fetch session with one broker (KIP-227), client side.
 
 Theory of operation
 ===================
 
-A broker remembers what a client wants to fetch, so that a request says only what changed. Both
-sides count requests with the session epoch. ``plan`` is told everything that is wanted now, or
-``plan_changes`` what has changed, and gives the difference to what the broker has been told;
-``took`` judges the answer, ``lost`` says that none came. Between the two nothing may be planned:
-one request a broker is under way.
+A broker remembers what a client wants to fetch, so that a request names only the changes. Both
+sides count requests with the session epoch. ``plan`` takes everything that is wanted now, or
+``plan_changes`` what has changed, and returns the difference from what the broker knows; ``took``
+processes the answer, ``lost`` the lack of one. In between nothing may be planned: one request per
+broker is in flight.
 
 What the epoch in a request means:
 
-- (0, 0): here is everything; open a session.
+- (0, 0): full request; open a session.
 - (id, 0): the same, and close that session first.
-- (id, n): the difference; n counts from 1, and 1 follows 2^31-1.
-- (0, -1): here is everything; without a session.
+- (id, n): incremental request; n counts from 1, and 1 follows 2^31-1.
+- (0, -1): full request without a session.
 
-The broker moves on when it *takes* a request. So after a request whose answer was lost nobody here
-knows its epoch, and the session is closed and opened anew: (id, 0). No error of a session can lose
-a record, because offsets are the client's.
+The broker increments its epoch when it *accepts* a request. So after a request whose answer was
+lost its epoch is unknown, and the session is closed and reopened: (id, 0). A session error cannot
+lose a record, because the client owns the offsets.
 
 What must be avoided:
 
-- A partition that is wanted no more must be forgotten at the next request: its data would come
-  with every answer.
-- A session whose last partition is forgotten is closed by the broker. So when nothing is wanted,
-  nothing is sent (KAFKA-17182).
+- A partition that is no longer wanted must be forgotten in the next request: otherwise every answer
+  would include its data.
+- A broker closes a session whose last partition is forgotten. So when nothing is wanted, nothing is
+  sent (KAFKA-17182).
 - Forgetting a topic by the zero id makes brokers before 4.3 fail the whole request. So a partition
   is forgotten by the id by which it was added.
 """
@@ -51,59 +51,59 @@ _SESSIONLESS: Final = -1
 _FIRST_EPOCH: Final = 1
 _LAST_EPOCH: Final = 0x7FFFFFFF
 _ASK_FOR_A_SESSION_EVERY_MS: Final = 30_000
-"""While the broker has no room for one."""
+"""How often to request a session while the broker's session cache is full."""
 
 
 class Difference(NamedTuple):
-    """What a request says of the session and of partitions."""
+    """The session and partition fields of a request."""
 
     session_id: int
     session_epoch: int
     add: tuple[Wanted, ...]
-    """New or changed, in the order in which they were wanted."""
+    """New or changed partitions, in the requested order."""
     forget: tuple[TopicIdPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What an answer means to the session, and what the core must do."""
+    """The effect of an answer on the session, and what the core must do."""
 
     usable: bool
-    """Whether its partitions may be used. If not, the whole answer is void."""
+    """Whether its partition rows may be used. If not, the whole answer is void."""
     rest: bool = False
-    """Whether the broker must be left alone for a while, longer each time in a row."""
+    """Whether the broker must rest for a while, longer each time in a row."""
     learn_leaders: bool = False
-    """Whether metadata is wanted."""
+    """Whether to request metadata."""
     warning: str | None = None
-    """To be told to the user. The same is not said again before an answer was good."""
+    """A warning to log. The same one is not repeated before a valid answer."""
     failures: int = 0
-    """How many answers in a row were not usable, this one counted."""
+    """How many answers in a row were unusable, including this one."""
     asked: Mapping[TopicIdPartition, Wanted] = field(default_factory=dict)
     """What this answer is about: everything that the broker was asked for. The records of a
-    partition begin at the offset here, if it is still the one that is wanted. To be read before
-    the next request is planned, which changes it."""
+    partition begin at the offset here, if that is still the wanted one. Read it before planning the
+    next request, which changes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSnapshot:
     """A session at one moment, for tests and checkers.
 
-    The broker has ``known`` if it waits for ``epoch``. If a request is under way and the broker has
-    taken it, it has ``asked`` and waits for the epoch after.
+    The broker's session is ``known`` if it expects ``epoch``. If a request is in flight and the
+    broker has accepted it, the session is ``asked`` and it expects the following epoch.
     """
 
     session_id: int
-    """0: none."""
+    """0 if there is none."""
     epoch: int
-    """Of the next request, or of the one under way; 0 opens a session."""
+    """Epoch of the next request, or of the one in flight; 0 opens a session."""
     known: Mapping[TopicIdPartition, Wanted] | None
-    """What the broker has been told; ``None`` when that is not knowable."""
+    """The broker's session; ``None`` if it cannot be known."""
     asked: Mapping[TopicIdPartition, Wanted] | None
-    """What the request under way makes of it; ``None`` when there is none."""
+    """The session after the request in flight; ``None`` if there is none."""
 
 
 class FetchSession:
-    """The session with one broker; ``node`` is its id, for texts."""
+    """The session with one broker; ``node`` is its id, for messages."""
 
     def __init__(self, node: int) -> None:
         self._node: Final = node
@@ -111,13 +111,14 @@ class FetchSession:
         self._epoch = _FULL
         self._known: dict[TopicIdPartition, Wanted] = {}
         self._open: Difference | None = None
-        """The request under way."""
+        """The request in flight."""
         self._asked: dict[TopicIdPartition, Wanted] = {}
-        """What the broker knows when it has taken that."""
+        """The broker's session once it has accepted that request."""
         self._before: dict[TopicIdPartition, Wanted | None] = {}
-        """What it knew of the partitions that this changes."""
+        """The previous state of the partitions changed by that request."""
         self._ask_again_ms: int | None = None
-        """The broker has no room for a session until then; ``None``: as far as we know it has."""
+        """Do not request a session before this time, because the broker's cache is full; ``None``:
+        no limit."""
         self._failures = 0
         self._warned: set[str] = set()
 
@@ -125,12 +126,12 @@ class FetchSession:
 
     @property
     def begins_anew(self) -> bool:
-        """Whether the next request has to name everything, whatever has changed."""
+        """Whether the next request is a full one, independent of changes."""
         return self._epoch == _FULL
 
     def plan(self, now_ms: int, wanted: Mapping[TopicIdPartition, Wanted]) -> Difference | None:
-        """What to send so that the broker fetches exactly ``wanted``, in this order where it is
-        told anew. ``None``: nothing is wanted, so nothing must be sent. See ``plan_changes``."""
+        """What to send so that the broker fetches exactly ``wanted``, in this order in a full
+        request. ``None``: nothing is wanted, so nothing must be sent. See ``plan_changes``."""
         if not wanted:
             return None
         changes: dict[TopicIdPartition, Wanted | None] = dict(wanted)
@@ -143,12 +144,13 @@ class FetchSession:
         changes: Mapping[TopicIdPartition, Wanted | None],
         everything: Callable[[], Iterable[Wanted]],
     ) -> Difference:
-        """What to send when only ``changes`` may differ from what the broker was told; ``None`` for
-        what is wanted no more. Its costs do not grow with what stays. ``everything`` is asked where
-        the broker must be told anew; something must be wanted, or nothing must be sent.
+        """What to send when only ``changes`` may differ from the broker's session; ``None`` for
+        partitions that are no longer wanted. The cost does not grow with unchanged partitions.
+        ``everything`` is called for a full request; if nothing is wanted at all, nothing must be
+        sent.
 
-        The request counts as sent from here on: ``took`` or ``lost`` ends it. Raises
-        ``LocalProtocolError``, with nothing changed, while another one is under way, and for a
+        The request counts as sent from here on; ``took`` or ``lost`` ends it. Raises
+        ``LocalProtocolError``, with nothing changed, while another one is in flight, and for a
         partition without a topic id.
         """
         if self._open is not None:
@@ -180,7 +182,7 @@ class FetchSession:
         return self._open
 
     def _ask(self, add: tuple[Wanted, ...], forget: tuple[TopicIdPartition, ...]) -> None:
-        """Change what is known to what is asked for, and remember how to change it back."""
+        """Apply the request to the known session, and remember how to undo it."""
         known = self._asked = self._known
         for key in forget:
             self._before[key] = known.pop(key)
@@ -191,13 +193,13 @@ class FetchSession:
     # -- their ends ------------------------------------------------------------------------------
 
     def took(self, now_ms: int, answer: FetchAnswer) -> Verdict:
-        """The broker answered. Raises ``LocalProtocolError`` when it was not asked."""
+        """Process the broker's answer. Raises ``LocalProtocolError`` if there was no request."""
         sent = self._ended()
         if answer.error_code:
             return self._refused(sent, answer.error_code)
         full = sent.session_epoch <= _FULL
-        # A broker that throttles answers a full request with nothing at all (KIP-219), and makes
-        # no session. That says nothing of its room for one.
+        # A throttling broker answers a full request with nothing at all (KIP-219) and creates no
+        # session. That does not mean that its session cache is full.
         held_back = answer.throttle_time_ms > 0 and not answer.partitions
         wrong = self._breach(sent, answer, full=full and not held_back)
         if wrong is not None:
@@ -205,7 +207,7 @@ class FetchSession:
         if full:
             self._opened(now_ms, sent, answer, held_back=held_back)
         elif answer.session_id == _NO_SESSION:
-            # The broker closed the session after this answer, which is good.
+            # the broker closed the session after this answer, which is valid
             self._reset(_NO_SESSION)
         else:
             self._epoch = _after(sent.session_epoch)
@@ -216,8 +218,8 @@ class FetchSession:
         return Verdict(usable=True, asked=asked)
 
     def lost(self, *, sent: bool = True) -> None:
-        """No answer came. ``sent``: the broker may have acted on the request. Raises
-        ``LocalProtocolError`` when none is under way."""
+        """Handle a request without an answer. ``sent``: the broker may have acted on it. Raises
+        ``LocalProtocolError`` if none is in flight."""
         before = self._before_open()
         self._ended()
         self._asked = {}
@@ -226,8 +228,8 @@ class FetchSession:
             self._reset(self._session_id)
 
     def close(self) -> int | None:
-        """Begin anew, whatever is under way; the id of the session that the broker may be told to
-        close, if there is one."""
+        """Reset the session, whatever is in flight; returns the id of the session to close at the
+        broker, if there is one."""
         session_id = self._session_id
         self._open = None
         self._asked = {}
@@ -236,7 +238,7 @@ class FetchSession:
         return session_id or None
 
     def snapshot(self) -> SessionSnapshot:
-        """What both sides should agree on."""
+        """The state that both sides should agree on."""
         asked = None if self._open is None else dict(self._asked)
         epoch = self._epoch if self._open is None else self._open.session_epoch
         in_doubt = self._session_id != _NO_SESSION and self._epoch == _FULL
@@ -245,7 +247,7 @@ class FetchSession:
         )
 
     def _before_open(self) -> dict[TopicIdPartition, Wanted]:
-        """What the broker knows if it has not taken the request that is under way."""
+        """The broker's session if it has not accepted the request in flight."""
         known = dict(self._known)
         for key, want in self._before.items():
             if want is None:
@@ -265,7 +267,7 @@ class FetchSession:
         return sent
 
     def _reset(self, session_id: int) -> None:
-        """The next request names everything, and closes this session if there is one."""
+        """Make the next request a full one, which also closes this session if there is one."""
         self._session_id = session_id
         self._epoch = _FULL
         self._known = {}
@@ -285,9 +287,9 @@ class FetchSession:
             self._ask_again_ms = now_ms + _ASK_FOR_A_SESSION_EVERY_MS
 
     def _refused(self, sent: Difference, code: int) -> Verdict:
-        """A top-level error. The session id that comes with it means nothing: it may be there, or
-        0 for a session that lives. One that was to be closed with this request is not named again:
-        it is closed, or it is what the broker fails at."""
+        """Handle a top-level error. Its session id means nothing: it may be set, or 0 for a live
+        session. A session that this request was to close is not named again: it is closed, or it is
+        the cause of the error."""
         self._failures += 1
         self._asked = {}
         rule = reaction_to_whole(code)
@@ -324,8 +326,8 @@ class FetchSession:
         )
 
     def _breach(self, sent: Difference, answer: FetchAnswer, *, full: bool) -> str | None:
-        """What the answer says that it must not say, if anything. ``full``: it must tell of
-        each partition that was asked for."""
+        """Describe a protocol violation in the answer, if any. ``full``: it must include each
+        requested partition."""
         if sent.session_epoch > _FULL and answer.session_id not in (_NO_SESSION, sent.session_id):
             return f"session {answer.session_id} answered in session {sent.session_id}"
         partitions = answer.partitions
@@ -344,5 +346,5 @@ class FetchSession:
 
 
 def _after(epoch: int) -> int:
-    """The epoch of the request that follows; 0 and -1 mean something else (KIP-227)."""
+    """The epoch of the following request; 0 and -1 have other meanings (KIP-227)."""
     return _FIRST_EPOCH if epoch == _LAST_EPOCH else epoch + 1

@@ -1,4 +1,4 @@
-"""Everything that the fetch core knows, frozen: for tests, checkers and health."""
+"""A frozen copy of the fetch core's state, for tests, checkers and health."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ class PartitionSnapshot:
     generation: int
     phase: Phase
     is_sought: bool
-    """Whether its position is looked for, or checked."""
+    """Whether its position is being looked up or checked."""
     why_not: frozenset[str]
-    """What keeps it from being fetched, beside its phase."""
+    """What keeps it from being fetched, in addition to its phase."""
     consumed: int | None
     consumed_epoch: int | None
     slices: tuple[tuple[int, int], ...]
-    """(first offset, next offset) of what is buffered."""
+    """(first offset, next offset) of each buffered slice."""
     fetch_offset: int
     fetch_epoch: int
     buffered_bytes: int
     node: int
-    """The broker that it is fetched from, -1 for none at the moment."""
+    """The broker it is fetched from, -1 for none at the moment."""
     read_from: int
     """The replica that the leader named, -1 for none."""
     failures: int
@@ -61,10 +61,10 @@ class NodeSnapshot:
 
     session: SessionSnapshot
     fetch: int | None
-    """The number of the request that is open."""
+    """The number of the open request."""
     reserved_bytes: int
     wanted: tuple[TopicIdPartition, ...]
-    """What is to be fetched from it, in turn."""
+    """The partitions to fetch from it, in order."""
     rest_until_ms: int
     throttled_until_ms: int
     failures: int
@@ -72,20 +72,20 @@ class NodeSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class FetchSnapshot:
-    """All of it."""
+    """The whole state."""
 
     partitions: Mapping[TopicPartition, PartitionSnapshot]
     nodes: Mapping[int, NodeSnapshot]
     buffered_bytes: int
     reserved_bytes: int
     stale_answers: int
-    """How many answers, or parts of them, were for something that is not asked any more."""
+    """Number of answers, or parts of them, to questions that were no longer open."""
 
 
 def take_snapshot(
     assigned: Assigned, planner: Planner, buffer: Buffer, positions: Positions, stale_answers: int
 ) -> FetchSnapshot:
-    """What is so now."""
+    """Take a snapshot of the current state."""
     return FetchSnapshot(
         {
             tp: _of_partition(each, is_sought=positions.is_looking(tp))

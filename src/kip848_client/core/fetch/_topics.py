@@ -1,11 +1,10 @@
-"""What metadata tells of the assigned topics: leaders, ids, and topics that are gone.
+"""How metadata changes the assigned topics: leaders, ids, and deleted topics.
 
-A topic that is deleted and created again is another topic with the same name. What a group has
-assigned is of the id that the group says: metadata of another id is not believed, and ends what is
-known of ours, which is then asked for by id. What is assigned by hand is of the topic that had the
-name at first. When its id is gone and another topic has the name, that one begins anew, as
-with nothing committed. But not at once: a broker that lags behind knows neither the newest topic
-of a name nor that its last one is deleted.
+A topic that is deleted and recreated is another topic with the same name. A group assigns topics by
+id: metadata with another id is not believed; it ends what is known of our topic, which is then
+requested by id. A manual assignment is for the topic that first had the name. When its id is gone
+and another topic has the name, that one starts over, as with nothing committed. But not at once: a
+lagging broker knows neither the newest topic of a name nor that the previous one was deleted.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from kip848_client.errors import TopicGone, broker_error
 __all__ = ["Topics"]
 
 CREATED_AGAIN_AFTER_MS: Final = 1_000
-"""For so long an id must be unknown before another topic of its name takes its place."""
+"""How long an id must be unknown before another topic of its name takes its place."""
 GONE_AFTER_MS: Final = 30_000
-"""For so long an id must be unknown before its topic counts as deleted."""
+"""How long an id must be unknown before its topic counts as deleted."""
 
 
 class Topics:
-    """The assigned topics."""
+    """Applies metadata to the assigned topics."""
 
     def __init__(
         self,
@@ -53,16 +52,16 @@ class Topics:
         self._position_changes = position_changes
         self._out = out
         self._missing: dict[str, int] = {}
-        """Topics that the cluster does not know, and since when."""
+        """Topics unknown to the cluster, and since when."""
         self._noticed: set[str] = set()
 
     def forget(self, topic: str) -> None:
-        """Nothing of it is assigned any more."""
+        """Forget a topic without assigned partitions."""
         self._missing.pop(topic, None)
         self._noticed.discard(topic)
 
     def learn(self, now_ms: int, event: LeadersLearnt, queried: frozenset[str]) -> None:
-        """Take a metadata answer in. ``queried``: topics that somebody else wants to know of."""
+        """Process a metadata answer. ``queried``: topics with open look-ups by users."""
         if event.nodes:
             self._leaders.nodes = event.nodes
         watched = self._metadata.watched
@@ -90,13 +89,13 @@ class Topics:
                 if partition.topic_id is not None:
                     self._leaders.drop(partition.topic_id)
                 self._planner.refresh(now_ms, partition)
-            # some may be of the old topic yet, and some of the new one
+            # some may still belong to the old topic, some to the new one
             partitions = [each for each in partitions if each.topic_id in (None, topic_id)]
         if not partitions:
             if not strangers:
-                self._leaders.learn(told)  # somebody may ask for offsets of the name
+                self._leaders.learn(told)  # a user may look up offsets by name
             return
-        if not stay:  # the time goes on after which they follow
+        if not stay:  # their grace period continues
             self.forget(topic)
         before = dict(self._leaders.partitions_of(topic_id))
         self._leaders.learn(told)
@@ -112,7 +111,7 @@ class Topics:
             self._metadata.watch(topic, topic_id)
 
     def _takes_over(self, now_ms: int, partitions: list[Partition], topic_id: TopicId) -> bool:
-        """Whether these partitions are of this topic from now on."""
+        """Whether these partitions belong to this topic from now on."""
         if not all(each.by_hand for each in partitions):
             return False
         topic = partitions[0].tp[0]
@@ -130,7 +129,8 @@ class Topics:
     # -- what is not there -------------------------------------------------------------------
 
     def _on_gone(self, now_ms: int, topic_id: TopicId) -> None:
-        """The cluster does not know this id. It may be too new: brokers hear late of topics."""
+        """Handle an id unknown to the cluster. It may be too new: brokers learn of topics with a
+        delay."""
         self._leaders.drop(topic_id)
         topic = self._assigned.topic_of(topic_id)
         if topic is None:

@@ -1,8 +1,8 @@
 """Fetch and ListOffsets between the core's terms and the wire's: pure translation.
 
-Every driver of the fetch core (the consumer, the simulation) translates through here. Nothing in
-here raises, whatever a broker answers: what was not asked for, or says nothing, is left out, or is
-the core's to judge.
+Every driver of the fetch core (the consumer, the simulation) translates through here. Nothing here
+raises, whatever a broker answers: rows that were not requested, or are empty, are left out or left
+to the core.
 """
 
 from __future__ import annotations
@@ -51,26 +51,26 @@ __all__ = [
 ]
 
 FETCH_VERSIONS: Final = (13, 18)
-"""The lowest and the highest version that we speak. From 13 on topics go by id (KIP-516): by name,
-a topic that was created again would go on in the session of the one before."""
+"""The lowest and highest supported version. From 13 on topics are identified by id (KIP-516): by
+name, a recreated topic would continue in the session of the old one."""
 
 _CONSUMER: Final = -1
-"""Replica id of whoever is no broker."""
+"""Replica id of a client, as opposed to a broker."""
 _READ_COMMITTED: Final = 1
 _LIST_OFFSETS_MAX: Final = 11
 _ISOLATION_SINCE: Final = 2
 _TIMES_SINCE: Final = {-3: 7, -4: 8, -5: 9, -6: 11}
-"""Times that mean something else, and the version of ListOffsets that brings them."""
+"""Special timestamps, and the version of ListOffsets that added each."""
 _ANY_TIME_SINCE: Final = 1
 
 _FINAL_EPOCH: Final = -1
 
 
 def fetch_request(intent: FetchIntent) -> FetchRequest:
-    """The Fetch request (v13 to v18) that says what ``intent`` means.
+    """Build the Fetch request (v13 to v18) for ``intent``.
 
-    A broker serves partitions in the order in which they are named. So only neighbours share a
-    row: a topic may be named more than once.
+    A broker serves partitions in the order in which they are named. So only neighbors share a row:
+    a topic may be named more than once.
     """
     return FetchRequest(
         max_wait_ms=intent.max_wait_ms,
@@ -111,7 +111,7 @@ def _forgotten(keys: Iterable[TopicIdPartition]) -> tuple[FetchRequestForgottenT
 
 
 def closing_request(command: CloseSession) -> FetchRequest:
-    """The Fetch request that ends a session and asks for nothing (KIP-227: epoch -1)."""
+    """Build the Fetch request that ends a session and fetches nothing (KIP-227: epoch -1)."""
     return FetchRequest(
         max_wait_ms=0,
         min_bytes=0,
@@ -124,7 +124,7 @@ def closing_request(command: CloseSession) -> FetchRequest:
 
 
 def fetch_answer(response: FetchResponse) -> FetchAnswer:
-    """What a Fetch response (v13 to v18) means."""
+    """Translate a Fetch response (v13 to v18)."""
     partitions = tuple(
         _partition(TopicId(topic.topic_id), each)
         for topic in response.responses
@@ -166,8 +166,8 @@ def _partition(topic_id: TopicId, data: FetchResponsePartitionData) -> Partition
 
 
 def list_offsets_request(command: ListOffsets, timeout_ms: int) -> ListOffsetsRequest:
-    """The ListOffsets request that asks for what ``command`` wants, in one of the versions of
-    ``list_offsets_versions``. ``timeout_ms`` is how long a broker may look in tiered storage."""
+    """Build the ListOffsets request for ``command``, in one of the versions of
+    ``list_offsets_versions``. ``timeout_ms`` is how long a broker may search tiered storage."""
     asked = sorted(command.wanted.items())
     return ListOffsetsRequest(
         replica_id=_CONSUMER,
@@ -189,7 +189,7 @@ def list_offsets_request(command: ListOffsets, timeout_ms: int) -> ListOffsetsRe
 
 
 def list_offsets_versions(command: ListOffsets) -> tuple[int, int]:
-    """The versions of ListOffsets that can ask this."""
+    """The versions of ListOffsets that support this command."""
     lowest = _ISOLATION_SINCE if command.read_committed else _ANY_TIME_SINCE
     for time, _ in command.wanted.values():
         lowest = max(lowest, _TIMES_SINCE.get(time, lowest))
@@ -199,7 +199,7 @@ def list_offsets_versions(command: ListOffsets) -> tuple[int, int]:
 def listed_offsets(
     command: ListOffsets, response: ListOffsetsResponse
 ) -> dict[TopicPartition, ListedOffset]:
-    """What was answered of what was asked."""
+    """Return the rows of the response that were requested."""
     found: dict[TopicPartition, ListedOffset] = {}
     wanted: dict[tuple[str, int], TopicPartition] = {tp: tp for tp in command.wanted}
     for topic in response.topics:
