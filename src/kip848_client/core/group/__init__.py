@@ -1,4 +1,4 @@
-"""Everything that a consumer decides about its group, as one pure core.
+"""All of a consumer's decisions about its group, as one pure core.
 
 ``GroupCore.step(now_ms, event)`` takes the events of the member (``kip848_client.core.member``), of
 the committer (``kip848_client.core.offsets``) and its own, and returns commands. A driver, the

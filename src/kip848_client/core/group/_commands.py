@@ -1,7 +1,6 @@
-"""What the group core asks of its driver, beyond what it passes on from member and committer.
+"""The group core's own commands, besides those it passes on from member and committer.
 
-All of these are I/O, or change what the application sees. None of them leaves a decision to the
-driver.
+All of these are I/O, or change what the application sees. None leaves a decision to the driver.
 """
 
 from __future__ import annotations
@@ -51,17 +50,17 @@ class ListenerMethod(Enum):
 
 @dataclass(frozen=True, slots=True)
 class GroupCommand:
-    """Base of what the group core asks for on its own."""
+    """Base class of the group core's own commands."""
 
 
 Output = Command | CommitCommand | GroupCommand
-"""Whatever a step may ask for."""
+"""All commands that a step may return."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallListener(GroupCommand):
-    """Call the listener. Answer: ``ListenerReturned`` with the same number, also when nobody
-    listens. At most one call is open."""
+    """Call the listener. Answer: ``ListenerReturned`` with the same number, even if there is no
+    listener. At most one call is open."""
 
     number: int
     method: ListenerMethod
@@ -70,9 +69,9 @@ class CallListener(GroupCommand):
 
 @dataclass(frozen=True, slots=True)
 class AwaitApplication(GroupCommand):
-    """Wait until the application is done with the records of these partitions that it has in its
-    hands: it came back for more. Answer: ``ApplicationDone`` with the same number, at once when it
-    has none. A wait that the core has given up may be answered or not."""
+    """Wait until the application is done with the records it holds of these partitions, that is,
+    until it asks for more. Answer: ``ApplicationDone`` with the same number, at once if it holds
+    none. A wait that the core has given up may be answered or not."""
 
     number: int
     partitions: tuple[TopicPartition, ...]
@@ -80,8 +79,8 @@ class AwaitApplication(GroupCommand):
 
 @dataclass(frozen=True, slots=True)
 class AssignPartitions(GroupCommand):
-    """``assignment`` is what the user sees as assigned; ``new`` of it begins without a position,
-    even if a partition of that name was there (a topic created again). Nothing of what is new is
+    """``assignment`` is what the user sees as assigned; its ``new`` part starts without a position,
+    even if a partition of that name was assigned before (a recreated topic). New partitions are not
     fetched yet."""
 
     assignment: tuple[AssignedPartition, ...]
@@ -90,28 +89,27 @@ class AssignPartitions(GroupCommand):
 
 @dataclass(frozen=True, slots=True)
 class StartFetching(GroupCommand):
-    """The listener is done with ``assignment``: fetch it, and find positions where there are
-    none."""
+    """The listener has returned for ``assignment``: fetch it, and find missing positions."""
 
     assignment: tuple[AssignedPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetPartitions(GroupCommand):
-    """These are not assigned any more: forget them and everything about them."""
+    """These are no longer assigned: forget them and all their state."""
 
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PollWanted(GroupCommand):
-    """Something waits for the next ``Polled``: deliver one as soon as the application asks."""
+    """Something waits for the next ``Polled``: deliver one as soon as the application polls."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchCommitted(GroupCommand):
-    """Send OffsetFetch for stable offsets with this epoch and the member id (``None``: without
-    both). Answer: ``CommittedAnswered``, ``CommittedLost`` or ``CommittedImpossible``."""
+    """Send OffsetFetch for stable offsets with this member epoch and the member id (``None``: with
+    neither). Answer: ``CommittedAnswered``, ``CommittedLost`` or ``CommittedImpossible``."""
 
     attempt: int
     member_epoch: int | None
@@ -120,8 +118,8 @@ class FetchCommitted(GroupCommand):
 
 @dataclass(frozen=True, slots=True)
 class CommittedFound(GroupCommand):
-    """A look-up ended: what is stored, ``None`` for nothing. A partition that the broker did not
-    know until the deadline is left out."""
+    """A look-up ended: the stored offsets, ``None`` for none. A partition that stayed unknown to
+    the broker until the deadline is left out."""
 
     ticket: int
     found: Mapping[TopicPartition, CommittableOffset | None]
@@ -129,7 +127,7 @@ class CommittedFound(GroupCommand):
 
 @dataclass(frozen=True, slots=True)
 class CommittedFailed(GroupCommand):
-    """A look-up ended without an answer that helps."""
+    """A look-up failed."""
 
     ticket: int
     error: Kip848Error
@@ -137,9 +135,10 @@ class CommittedFailed(GroupCommand):
 
 @dataclass(frozen=True, slots=True)
 class AutomaticCommitFailed(GroupCommand):
-    """A commit by interval, or before something was given up, failed for these partitions for one
-    reason; log it. Of those by interval that fail alike one a minute is told. ``passing``: the
-    epoch moved while it was under way, as in any rebalance, and the next one cures it."""
+    """An automatic commit (by interval, or before partitions are released) failed for these
+    partitions for one reason; log it. Commits by interval that fail alike are reported once a
+    minute. ``passing``: the epoch changed during the commit, as in any rebalance, and the next
+    commit will succeed."""
 
     partitions: tuple[TopicPartition, ...]
     error: Kip848Error
@@ -148,22 +147,22 @@ class AutomaticCommitFailed(GroupCommand):
 
 @dataclass(frozen=True, slots=True)
 class AutomaticCommitsRecovered(GroupCommand):
-    """A commit by interval is stored again, after those before it had failed; log it.
-    ``failing_ms``: since the first that was told."""
+    """A commit by interval succeeded after failures; log it. ``failing_ms``: time since the first
+    reported failure."""
 
     failing_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class FlushDone(GroupCommand):
-    """A ``FlushAsked`` is over, whether or not something was stored."""
+    """A ``FlushAsked`` has ended, whether or not something was stored."""
 
     ticket: int
 
 
 @dataclass(frozen=True, slots=True)
 class AssignorCommand(GroupCommand):
-    """Base of what concerns client-side assignors."""
+    """Base class of the commands about client-side assignors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +177,7 @@ class CallAssignors(AssignorCommand):
 
 @dataclass(frozen=True, slots=True)
 class PrepareAssignment(AssignorCommand):
-    """Ask the coordinator, which is looked up if need be, for the group as it is. Answer:
+    """Request the group's current state from the coordinator, which is looked up if needed. Answer:
     ``AssignmentPrepared``, ``AssignmentLost`` or ``AssignmentImpossible``."""
 
     number: int
@@ -188,7 +187,7 @@ class PrepareAssignment(AssignorCommand):
 
 @dataclass(frozen=True, slots=True)
 class ComputeAssignment(AssignorCommand):
-    """Run the assignor that ``group`` names, so that nothing else waits for it. Answer:
+    """Run the assignor named in ``group`` without blocking anything else. Answer:
     ``AssignmentComputed`` after ``timeout_ms`` at the latest. One runs at a time."""
 
     number: int
@@ -198,7 +197,7 @@ class ComputeAssignment(AssignorCommand):
 
 @dataclass(frozen=True, slots=True)
 class AbandonComputation(AssignorCommand):
-    """Nobody waits for the ``ComputeAssignment`` of this number any more: end it if possible. No
+    """The result of this ``ComputeAssignment`` is no longer needed: end it if possible. No
     answer."""
 
     number: int
@@ -206,7 +205,7 @@ class AbandonComputation(AssignorCommand):
 
 @dataclass(frozen=True, slots=True)
 class InstallAssignment(AssignorCommand):
-    """Give the coordinator, which is looked up if need be, the result for a group epoch. Answer:
+    """Send the result for a group epoch to the coordinator, which is looked up if needed. Answer:
     ``AssignmentInstalled``, ``AssignmentLost`` or ``AssignmentImpossible``."""
 
     number: int

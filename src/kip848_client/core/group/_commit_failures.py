@@ -1,7 +1,7 @@
-"""What is told of automatic commits that fail: once, then once a minute, and when it is over.
+"""Reporting of failed automatic commits: once, then once a minute, and when they succeed again.
 
-They come every few seconds, and while a coordinator is away each of them fails alike. One that
-fails because the epoch moved is part of any rebalance, and is told each time, quietly.
+They happen every few seconds, and while a coordinator is unavailable they all fail alike. A failure
+because the epoch changed is part of any rebalance, and is reported each time, at a low level.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from kip848_client.errors import BrokerError, Kip848Error
 __all__ = ["AGAIN_MS", "CommitFailures"]
 
 AGAIN_MS: Final = 60_000
-"""Between two that are told and failed alike."""
+"""Minimum time between two reports of failures of the same kind."""
 
 
 class CommitFailures:
-    """Of the commits by interval of one consumer."""
+    """Tracks the failed commits by interval of one consumer."""
 
     def __init__(self, emit: Callable[[GroupCommand], None]) -> None:
         self._emit = emit
         self._since_ms: int | None = None
-        """When the first of those failed that have failed in a row, and were told."""
+        """When the first reported failure of the current series happened."""
         self._again_ms: dict[object, int] = {}
-        """By what they failed with: when the next one is told."""
+        """By kind of failure: when the next one is reported."""
 
     def ended(self, now_ms: int, done: CommitDone) -> None:
-        """One ended."""
+        """Handle the end of a commit."""
         is_due = {kind: now_ms >= again_ms for kind, again_ms in self._again_ms.items()}
         for partitions, error in by_reason(done.failed):
             kind = _kind(error)
@@ -54,5 +54,5 @@ class CommitFailures:
 
 
 def _kind(error: Kip848Error) -> object:
-    """Texts differ in times and numbers."""
+    """Group by code or type, because texts differ in times and numbers."""
     return error.code if isinstance(error, BrokerError) else type(error)

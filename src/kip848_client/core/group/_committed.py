@@ -1,7 +1,7 @@
-"""Look-ups of committed offsets: what an answer means, and when to ask again.
+"""Look-ups of committed offsets: what an answer means, and when to retry.
 
-There is a trap that loses data: an error must never look like "nothing committed", because then
-``auto_offset_reset`` decides. Only an answer without any error and with offset -1 means that.
+One trap would lose data: an error must never look like "nothing committed", because then
+``auto_offset_reset`` decides. Only an error-free answer with offset -1 means that.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ class _Lookup:
     since_ms: int
     deadline_ms: int
     attempt: int | None = None
-    """The number of the request that is open."""
+    """The number of the open request."""
     epoch: int | None = None
-    """What the last request carried."""
+    """The member epoch in the last request."""
     retry_ms: int = 0
     failures: int = 0
     last: str = "the coordinator has not answered"
 
 
 class CommittedLookups:
-    """All look-ups that are open. Each has one request at a time, with the epoch of that moment.
-    ``backoff_ms`` gives the pause after that many failures in a row."""
+    """All open look-ups. Each has one request at a time, with the epoch of that moment.
+    ``backoff_ms`` maps a number of failures in a row to a pause."""
 
     def __init__(
         self,
@@ -74,13 +74,13 @@ class CommittedLookups:
 
     @property
     def due_ms(self) -> int | None:
-        """When the next request is to be sent again; ``None`` for never."""
+        """When the next request is retried; ``None`` for never."""
         waiting = [each.retry_ms for each in self._lookups if each.attempt is None]
         return min(waiting, default=None)
 
     def waits(self) -> dict[str, Wait]:
-        """Why look-ups are not over, by what they are of: the oldest one of each reason, since
-        those with the same reason most often wait for the same."""
+        """Why look-ups have not ended, by reason. Only the oldest of each reason, since look-ups
+        with the same reason mostly wait for the same thing."""
         found: dict[str, Wait] = {}
         reasons: set[str] = set()
         for each in self._lookups:
@@ -91,18 +91,18 @@ class CommittedLookups:
         return found
 
     def note_epoch(self, now_ms: int, member_epoch: int | None) -> None:
-        """The member epoch changed: nothing waits for a pause to end any more."""
+        """Handle a new member epoch: pauses end at once."""
         self._epoch = member_epoch
         for each in self._lookups:
             each.retry_ms = min(each.retry_ms, now_ms)
 
     def ask(self, now_ms: int, event: CommittedAsked) -> None:
-        """A new look-up."""
+        """Begin a look-up."""
         lookup = _Lookup(event.ticket, event.partitions, now_ms, event.deadline_ms, retry_ms=now_ms)
         self._lookups.append(lookup)
 
     def send_due(self, now_ms: int) -> None:
-        """Send what is due."""
+        """Send the requests that are due."""
         for each in self._lookups:
             if each.attempt is None and each.retry_ms <= now_ms:
                 each.attempt = self._numbers.next()
@@ -112,7 +112,7 @@ class CommittedLookups:
     def answered(
         self, now_ms: int, event: CommittedAnswered | CommittedLost | CommittedImpossible
     ) -> None:
-        """A request ended."""
+        """Handle the end of a request."""
         lookup = next((each for each in self._lookups if each.attempt == event.attempt), None)
         if lookup is None:
             return
@@ -134,7 +134,7 @@ class CommittedLookups:
         for tp in lookup.partitions:
             row = event.rows.get(tp)
             if row is None or reaction(row.error_code) is Reaction.TOPIC:
-                continue  # silence about a partition is not "nothing committed"
+                continue  # a missing partition is not "nothing committed"
             codes.append(row.error_code)
             found[tp] = _stored(row)
         code = next((code for code in codes if code != ErrorCode.NONE), None)
@@ -157,7 +157,7 @@ class CommittedLookups:
             return
         found = reaction(error.code)
         if found is Reaction.NEXT_EPOCH and lookup.epoch is None:
-            found = Reaction.FAIL  # asked without one: no heartbeat brings a better answer
+            found = Reaction.FAIL  # sent without an epoch: no heartbeat brings a better answer
         if found is Reaction.REDISCOVER:
             self._suspect_coordinator(error.name)
         if found is Reaction.NEXT_EPOCH and lookup.epoch == self._epoch:

@@ -1,11 +1,11 @@
 """Computing the assignment of a group of consumers (rounds:
 ``kip848_client.core.assignor_rounds``).
 
-Where an assignor fails for a group epoch for the first time, an assignment of nothing is installed:
-the coordinator refuses it (unless there is nothing to assign), and another member computes. Where
-we are asked for the same group epoch once more there was no other, or they failed, too: then the
-group is told that it is an error. It keeps what it has until something changes, and every member
-hears of it.
+If an assignor fails for a group epoch for the first time, an empty assignment is installed: the
+coordinator refuses it (unless there is nothing to assign), and another member computes. If this
+member is asked again for the same group epoch, there was no other member, or they failed, too: then
+the error is reported to the group. It keeps its assignment until something changes, and every
+member is notified.
 """
 
 from __future__ import annotations
@@ -91,8 +91,9 @@ class _Questions:
 
 
 class Computing(ComputingRounds[PreparedGroup, CheckedAssignment]):
-    """The round of this consumer, if it has one. ``suspect_coordinator``: a request showed that it
-    moved, or cannot be reached. ``backoff_ms``: the pause after that many failures in a row."""
+    """The round of this consumer, if it has one. ``suspect_coordinator``: called when a request
+    shows that the coordinator moved, or cannot be reached. ``backoff_ms`` maps a number of failures
+    in a row to a pause."""
 
     def __init__(
         self,
@@ -105,7 +106,7 @@ class Computing(ComputingRounds[PreparedGroup, CheckedAssignment]):
         super().__init__(settings, numbers.next, backoff_ms, _Questions(emit, suspect_coordinator))
 
     def answered(self, now_ms: int, answer: Answer) -> None:
-        """The driver answered a question; one that is not open any more does not count."""
+        """Process a driver's answer; ignored if its question is no longer open."""
         match answer:
             case AssignmentLost():
                 self.lost(now_ms, answer.number, answer.why)

@@ -2,14 +2,13 @@
 
 Theory of operation
 -------------------
-``MemberCore`` decides when to heartbeat and when partitions come and go, ``CommitterCore`` when
-offsets are committed. Each asks for things that concern the other, the application or the user's
-listener. ``GroupCore`` passes these on, keeps the order of the listener's calls, flushes before
-something is given up, and looks committed offsets up. What is left for the driver is to send
-requests, to call the listener, to log, and to change what is fetched.
+``MemberCore`` decides when to heartbeat and when partitions come and go, ``CommitterCore`` when to
+commit offsets. Each has requests for the other, the application or the user's listener.
+``GroupCore`` passes these on, keeps the order of listener calls, flushes before partitions are
+released, and looks up committed offsets. What is left for the driver is to send requests, call the
+listener, log, and change what is fetched.
 
-Nothing here is re-entered: what one part tells another waits in a queue until the part that spoke
-has finished.
+Nothing here is reentrant: events between parts wait in a queue until the sending part has finished.
 """
 
 from __future__ import annotations
@@ -97,9 +96,9 @@ _RECREATED: Final = CommitRefusal(
 class GroupCore:
     """One consumer of a group.
 
-    ``newest_id`` looks up which topic a name means by the newest metadata, ``None`` when that is
-    not known; it must not wait. ``read_id`` tells which topic a partition is read from that the
-    group has not assigned. ``backoff_ms`` gives the pause after that many failures in a row.
+    ``newest_id`` returns the topic id of a name in the newest metadata, ``None`` if unknown; it
+    must not wait. ``read_id`` returns the topic id under which a partition is read that the group
+    has not assigned. ``backoff_ms`` maps a number of failures in a row to a pause.
     """
 
     def __init__(
@@ -112,7 +111,7 @@ class GroupCore:
         computing: ComputingSettings | None = None,
     ) -> None:
         self.member: Final = member
-        """For looking at; only ``step`` may change it."""
+        """Read-only for others; only ``step`` may change it."""
         self._committer = committer
         self._newest_id = from_outside(newest_id)
         self._read_id = from_outside(read_id)
@@ -122,15 +121,15 @@ class GroupCore:
         self._out: list[Output] = []
         """The commands of the step so far."""
         self._inner: deque[Event | CommitEvent] = deque()
-        """What parts have told each other in this step."""
+        """Events between the parts in this step."""
         self._closing = False
-        """A final leave was asked for."""
+        """A final leave was requested."""
         self._coordinator_heard = False
-        """The coordinator answered, or was found, since it was suspected last."""
+        """The coordinator answered, or was found, since it was last suspected."""
         self._set_aside: dict[int, Mapping[TopicPartition, CommitRefusal]] = {}
-        """By commit attempt, what was left out of the request, with the reason."""
+        """By commit attempt: the partitions left out of the request, with reasons."""
         self._meant: dict[int, Mapping[TopicPartition, TopicId | None]] = {}
-        """By ticket of a wish to commit, of which topics its offsets were when it was said."""
+        """By ticket of a commit: the topic ids of its offsets at the time of the call."""
         self._commit_failures = CommitFailures(self._out_append)
         numbers = Numbers()
         self._calls = ListenerCalls(numbers, self._out_append, self._later)
@@ -139,7 +138,7 @@ class GroupCore:
         self._flushes = Flushes(
             numbers, self._out_append, self._later, self._flush_ended, coordinator_was_heard=heard
         )
-        """Commits before something is given up."""
+        """Commits before partitions are released."""
         self._lookups = CommittedLookups(
             backoff_ms,
             numbers,
@@ -157,9 +156,9 @@ class GroupCore:
         )
         """Computing the assignment of the group, if this member is chosen to."""
         self._told_epoch: int | None = None
-        """The member epoch whose target client-side assignors were told."""
+        """The member epoch whose target was passed to client-side assignors."""
         self._started = False
-        """The committer's interval runs."""
+        """Whether the committer's interval runs."""
 
     # -- what a driver reads -----------------------------------------------------------------
 
@@ -177,29 +176,29 @@ class GroupCore:
 
     @property
     def fetchable(self) -> tuple[AssignedPartition, ...]:
-        """Of which records may be handed out; make the fetch set equal to it after every step. As
-        long as nothing changes it is the same object."""
+        """The partitions whose records may be delivered; make the fetch set equal to it after every
+        step. The same object as long as nothing changes."""
         return self.member.fetchable
 
     @property
     def assigned_ids(self) -> Mapping[TopicPartition, TopicId]:
-        """What the user sees as assigned by the group, with the topic id it is assigned under. As
-        long as nothing changes it is the same object."""
+        """What the user sees as assigned by the group, with topic ids. The same object as long as
+        nothing changes."""
         return self._calls.ids
 
     @property
     def open_commits(self) -> int:
-        """Wishes to commit that have not ended."""
+        """Number of commits that have not ended."""
         return self._committer.open_tickets
 
     @property
     def waits(self) -> Mapping[str, Wait]:
-        """What is waited for: committed offsets, and the coordinator."""
+        """The current waits: for committed offsets, and for the coordinator."""
         return self._lookups.waits() | dict(self.member.snapshot().waits)
 
     @property
     def listener_is_idle(self) -> bool:
-        """Whether no call of the listener is open or waits."""
+        """Whether no call of the listener is open or queued."""
         return self._calls.idle
 
     @property
@@ -343,7 +342,7 @@ class GroupCore:
                 self._out_append(command)
 
     def _on_assignors_heard(self, heard: AssignorsHeard) -> None:
-        """Metadata and target are final for their epoch: assignors are told once for each."""
+        """Metadata and target are final for their epoch: call the assignors once for each."""
         if heard.news.target is not None and heard.member_epoch != self._told_epoch:
             self._told_epoch = heard.member_epoch
             self._calls.request(heard)
@@ -363,7 +362,7 @@ class GroupCore:
         self._inner.append(HeartbeatWanted())
 
     def _suspect(self, why: str) -> None:
-        """A request showed that the coordinator moved, or cannot be reached."""
+        """Look up the coordinator again: a request showed that it moved, or cannot be reached."""
         self._coordinator_heard = False
         self._out_append(ForgetCoordinator(why))
         self._inner.append(CoordinatorLost(why))
@@ -380,7 +379,7 @@ class GroupCore:
                 self._set_aside.pop(event.attempt, None)
             case CommitAsked(ticket, _, offsets):
                 meant = {tp: self._id_now(tp) for tp in offsets or ()}
-                self._meant.setdefault(ticket, meant)  # one that is open is refused
+                self._meant.setdefault(ticket, meant)  # a second use of an open ticket is refused
             case _:
                 pass
         self._step_committer(event)
@@ -405,7 +404,7 @@ class GroupCore:
                 raise AssertionError(f"no such command: {command!r}")
 
     def _send_commit(self, command: SendCommit) -> None:
-        """Leave partitions out whose topic was deleted and created again meanwhile: by name, their
+        """Leave out partitions whose topic was deleted and recreated meanwhile: by name, their
         offset would be stored for the new topic."""
         recreated = {tp: _RECREATED for tp in command.offsets if self._is_recreated(tp)}
         offsets = {tp: each for tp, each in command.offsets.items() if tp not in recreated}

@@ -1,6 +1,6 @@
-"""What an error code of OffsetFetch leads to: one table.
+"""Reactions to error codes of OffsetFetch: one table.
 
-No error ever counts as "nothing committed": then ``auto_offset_reset`` would decide.
+No error ever counts as "nothing committed": otherwise ``auto_offset_reset`` would decide.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ RULES: Final[dict[int, Reaction]] = {
     ErrorCode.UNKNOWN_TOPIC_ID: Reaction.TOPIC,
     ErrorCode.UNKNOWN_MEMBER_ID: Reaction.NEXT_EPOCH,
 }
-"""Of everything else, what Kafka calls retriable is tried again."""
+"""All other codes are retried if Kafka calls them retriable."""
 
 
 def reaction(code: int) -> Reaction:
-    """What this error code leads to."""
+    """Return the reaction to this error code."""
     return RULES.get(code, Reaction.RETRY if is_retriable(code) else Reaction.FAIL)

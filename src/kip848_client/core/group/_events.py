@@ -1,4 +1,4 @@
-"""What can happen to the group core, beyond the events of member and committer."""
+"""The group core's own events, besides those of member and committer."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class GroupEvent:
-    """Base of the events that are the group core's own."""
+    """Base class of the group core's own events."""
 
 
 Input = Event | CommitEvent | GroupEvent
-"""Whatever a step takes."""
+"""All events that a step accepts."""
 
 
 class CommittedRow(NamedTuple):
-    """What OffsetFetch answers for one partition; offset -1 means that nothing is stored."""
+    """OffsetFetch's answer for one partition; offset -1 means that nothing is stored."""
 
     offset: int
     leader_epoch: int = -1
@@ -69,7 +69,7 @@ class ApplicationDone(GroupEvent):
 
 @dataclass(frozen=True, slots=True)
 class CommittedAsked(GroupEvent):
-    """Someone wants to know what is stored. Answer: ``CommittedFound`` or ``CommittedFailed`` with
+    """A caller looks up committed offsets. Answer: ``CommittedFound`` or ``CommittedFailed`` with
     the same ticket, a number that is not in use."""
 
     ticket: int
@@ -79,7 +79,7 @@ class CommittedAsked(GroupEvent):
 
 @dataclass(frozen=True, slots=True)
 class CommittedAnswered(GroupEvent):
-    """Answer to ``FetchCommitted``: the error code of the group, and what is said per partition."""
+    """Answer to ``FetchCommitted``: the error code of the group, and one row per partition."""
 
     attempt: int
     error_code: int
@@ -104,8 +104,8 @@ class CommittedImpossible(GroupEvent):
 
 @dataclass(frozen=True, slots=True)
 class FlushAsked(GroupEvent):
-    """Commit what is confirmed, as before a revocation, for a consumer that assigns by hand and
-    closes. Answer: ``FlushDone`` with the same ticket."""
+    """Commit what is confirmed, as before a revocation, for a consumer with a manual assignment
+    that closes. Answer: ``FlushDone`` with the same ticket."""
 
     ticket: int
     deadline_ms: int
@@ -113,20 +113,21 @@ class FlushAsked(GroupEvent):
 
 @dataclass(frozen=True, slots=True)
 class Detached(GroupEvent):
-    """The application assigns by hand from now on: what is assigned is not the group's, and is left
-    alone until there is a subscription again. The listener still hears the end."""
+    """The application assigns manually from now on: the assignment is not the group's, and the
+    group leaves it alone until there is a subscription again. The listener still gets the calls of
+    the leave."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListenerReplaced(GroupEvent):
-    """There is another listener, which wants to hear of what is assigned already: it is told that
-    nothing is new, again with the next poll if it fails. Before the group has assigned anything,
-    and after it was left, the event does nothing: the listener hears of it then."""
+    """There is a new listener that needs to learn the current assignment: it is called with no new
+    partitions, again with the next poll if that fails. Before the group has assigned anything, and
+    after leaving, the event does nothing: the listener is called later anyway."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssignmentPrepared(GroupEvent):
-    """Answer to ``PrepareAssignment``: the group, or why it was refused."""
+    """Answer to ``PrepareAssignment``: the group, or the refusal."""
 
     number: int
     group: PreparedGroup | None = None
@@ -135,8 +136,8 @@ class AssignmentPrepared(GroupEvent):
 
 @dataclass(frozen=True, slots=True)
 class AssignmentComputed(GroupEvent):
-    """Answer to ``ComputeAssignment``: what the assignor returned, whatever that is, or how it
-    failed. What it raised is the ``__cause__`` of the failure."""
+    """Answer to ``ComputeAssignment``: the assignor's return value, of any type, or its failure.
+    What it raised is the ``__cause__`` of the failure."""
 
     number: int
     returned: object = None
@@ -145,7 +146,7 @@ class AssignmentComputed(GroupEvent):
 
 @dataclass(frozen=True, slots=True)
 class AssignmentInstalled(GroupEvent):
-    """Answer to ``InstallAssignment``: it is the target of the group now, or why it was refused."""
+    """Answer to ``InstallAssignment``: it is now the target of the group, or was refused."""
 
     number: int
     refusal: BrokerError | None = None
@@ -153,8 +154,7 @@ class AssignmentInstalled(GroupEvent):
 
 @dataclass(frozen=True, slots=True)
 class AssignmentLost(GroupEvent):
-    """Answer to ``PrepareAssignment`` and ``InstallAssignment``: there is none, asking again may
-    help."""
+    """Answer to ``PrepareAssignment`` and ``InstallAssignment``: no reply; a retry may help."""
 
     number: int
     why: str
@@ -162,7 +162,7 @@ class AssignmentLost(GroupEvent):
 
 @dataclass(frozen=True, slots=True)
 class AssignmentImpossible(GroupEvent):
-    """Answer to ``PrepareAssignment`` and ``InstallAssignment``: asking again cannot help."""
+    """Answer to ``PrepareAssignment`` and ``InstallAssignment``: no retry can help."""
 
     number: int
     error: Kip848Error

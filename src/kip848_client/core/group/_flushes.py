@@ -1,12 +1,12 @@
-"""Commits before partitions are given up: wait for the application, then store what is done.
+"""Commits before partitions are released: wait for the application, then store what is done.
 
-Who gives partitions up first waits until the application is done with the records of them that it
-has in its hands, but not so long that no time is left to commit: a record that is being processed
-then is not committed, and comes again. If the application is done with it before the time is over,
-it is committed after all.
+Before partitions are released, the flush waits until the application is done with the records it
+holds of them, but leaves enough time to commit: a record still in process then is not committed,
+and is delivered again. If the application finishes it before the deadline, it is committed after
+all.
 
-A close does not wait to its end for a coordinator that is not there (KAFKA-19357): its first commit
-gets some seconds, and the rest of the time only if the coordinator was heard of meanwhile.
+A close does not spend all its time on an unavailable coordinator (KAFKA-19357): its first commit
+gets some seconds, and the rest of the time only if the coordinator answered meanwhile.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Flushes"]
 
 _CLOSE_PATIENCE_MS: Final = 5_000
 _COMMIT_SHARE_MAX_MS: Final = 1_000
-"""What of the time is kept for the commit, at most; a quarter of it if that is less."""
+"""Maximum time reserved for the commit; a quarter of the total if that is less."""
 
 
 @dataclass(slots=True)
@@ -42,17 +42,17 @@ class _Flush:
     wait: int | None = None
     """The number of the open ``AwaitApplication``."""
     wait_until_ms: int = 0
-    """When to commit without it; then the deadline."""
+    """When to commit without waiting for the application any longer; then the deadline."""
     came_back_late: bool = False
-    """The application came back during a commit that does not include what it had."""
+    """The application came back during a commit that does not include what it held."""
     ticket: int = 0
-    """The ticket of the open commit, 0 without; negative, so that no other wish has it."""
+    """The ticket of the open commit, 0 for none; negative, so that it never equals a caller's."""
     patient: bool = False
-    """The open commit has all of the time; another one makes no sense."""
+    """The open commit has all of the time; another one is pointless."""
 
 
 class Flushes:
-    """The flushes that are open; mostly one."""
+    """All open flushes; mostly one."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Flushes:
         *,
         closing: bool,
     ) -> None:
-        """Flush; ``done`` follows when it is over, whether or not something was stored."""
+        """Begin a flush; ``done`` is called at its end, whether or not something was stored."""
         flush = _Flush(done, deadline_ms, closing)
         self._flushes.append(flush)
         if not partitions:
@@ -96,7 +96,7 @@ class Flushes:
         self._emit(AwaitApplication(flush.wait, partitions))
 
     def application_done(self, now_ms: int, number: int) -> None:
-        """The application came back for more."""
+        """Handle the application asking for more records."""
         for flush in [each for each in self._flushes if each.wait == number]:
             flush.wait = None
             if flush.ticket:
@@ -105,8 +105,7 @@ class Flushes:
                 self._ask(now_ms, flush)
 
     def give_up_waiting(self, now_ms: int) -> None:
-        """Commit without the records that the application still has in its hands; at the deadline,
-        end."""
+        """Commit without the records that the application still holds; at the deadline, end."""
         for flush in list(self._flushes):
             if flush.wait is None or now_ms < flush.wait_until_ms:
                 continue
@@ -119,7 +118,7 @@ class Flushes:
                 self._end(flush)
 
     def committed(self, now_ms: int, done: CommitDone) -> None:
-        """A commit of a flush ended."""
+        """Handle the end of a flush's commit."""
         for flush in [each for each in self._flushes if each.ticket == done.ticket]:
             flush.ticket = 0
             if done.failed and not flush.patient and self._coordinator_was_heard():

@@ -1,19 +1,19 @@
-"""The calls of the user's listener: one at a time, in order, and what surrounds each.
+"""Calls of the user's listener: one at a time, in order, and the steps around each.
 
 Theory of operation
 -------------------
-The member asks for partitions to be released or started; each request becomes at most one call.
-Three rules decide how:
+The member requests partitions to be released or started; each request becomes at most one call, by
+three rules:
 
-- A partition is not taken while the application is in the middle of its records (as Kafka's Java
-  client does by reconciling inside of poll), unless it is lost anyway.
-- Where the loss of everything has overtaken a request, the listener hears of the loss instead.
-- Only what was named to ``on_partitions_assigned`` is named when it goes.
+- A partition is not revoked while the application is processing its records (Kafka's Java client
+  achieves this by reconciling inside of poll), unless it is lost anyway.
+- If the loss of everything has overtaken a request, the listener is called about the loss instead.
+- Only partitions passed to ``on_partitions_assigned`` are passed on when they go.
 
-The assignment that the user sees changes here: before the call that tells of something new, and
-after the call that tells of something gone. Client-side assignors hear of a target in the same
-order, before the listener hears of its partitions. A listener that has taken another one's place is
-told that nothing is new, when its turn has come.
+The assignment that the user sees changes here: before the call about new partitions, and after the
+call about released ones. Client-side assignors are called with a target in the same order, before
+the listener is called about its partitions. A listener that replaced another one is called with no
+new partitions when its turn comes.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ Request = ReleasePartitions | StartPartitions | AssignorsHeard | ListenerReplace
 
 
 class Numbers:
-    """Numbers for questions to the driver; none is given twice."""
+    """Unique numbers for questions to the driver."""
 
     def __init__(self) -> None:
         self._last = 0
 
     @property
     def last(self) -> int:
-        """The newest one, 0 before the first."""
+        """The latest number, 0 before the first."""
         return self._last
 
     def next(self) -> int:
-        """A new one."""
+        """Return a new number."""
         self._last += 1
         return self._last
 
@@ -71,11 +71,11 @@ class _Running:
     request: Request
     waits_for_application: bool = False
     number: int = 0
-    """Of the question to the driver that is open."""
+    """The number of the open question to the driver."""
 
 
 class ListenerCalls:
-    """The queue of requests, and what of the assignment the listener knows."""
+    """The queue of requests, and the part of the assignment that the listener knows."""
 
     def __init__(
         self,
@@ -89,41 +89,42 @@ class ListenerCalls:
         self._queue: deque[Request] = deque()
         self._running: _Running | None = None
         self._announced: set[TopicPartition] = set()
-        """What ``on_partitions_assigned`` was called with, and is not gone since."""
+        """Partitions passed to ``on_partitions_assigned`` and not gone since."""
         self._ids: dict[TopicPartition, TopicId] = {}
         self._lost_plan = 0
-        """The newest plan by which everything was lost; older ones are overtaken by it."""
+        """The newest plan by which everything was lost; it overtakes older ones."""
         self._detached = False
         self._is_over = False
-        """The membership is: the application is not waited for any more."""
+        """The membership has ended: do not wait for the application any more."""
         self._has_begun = False
-        """The group has assigned something, or nothing, and the listener has heard of it."""
+        """The group has made an assignment, possibly empty, and the listener was called about
+        it."""
         self._unheard = False
-        """A listener that took another one's place has failed to hear of it."""
+        """A listener that replaced another one failed in its first call."""
 
     @property
     def ids(self) -> Mapping[TopicPartition, TopicId]:
-        """What the user sees as assigned by the group, with the topic id it is assigned under."""
+        """What the user sees as assigned by the group, with topic ids."""
         return self._ids
 
     @property
     def idle(self) -> bool:
-        """Whether no call is open or waits."""
+        """Whether no call is open or queued."""
         return self._running is None and not self._queue
 
     @property
     def wants_poll(self) -> bool:
-        """Whether a call is to be repeated when the application asks for records."""
+        """Whether a call must be repeated with the application's next poll."""
         return self._unheard
 
     def polled(self) -> None:
-        """The application asks for records."""
+        """Handle a poll of the application."""
         if self._unheard:
             self._unheard = False
             self.request(ListenerReplaced())
 
     def attach(self) -> None:
-        """There is a subscription: what the group assigns is the user's assignment (again)."""
+        """Handle a subscription: the group's assignment is the user's (again)."""
         self._detached = self._is_over = False
 
     def detach(self) -> None:
@@ -132,7 +133,8 @@ class ListenerCalls:
         self._ids = {}
 
     def request(self, request: Request) -> None:
-        """The member wants partitions released or started, or assignors told of a target."""
+        """Queue a request of the member: release or start partitions, or pass a target to
+        assignors."""
         if isinstance(request, ReleasePartitions) and request.lost:
             self._lost_plan = request.plan
         self._queue.append(request)
@@ -143,14 +145,14 @@ class ListenerCalls:
         self._advance()
 
     def application_done(self, number: int) -> None:
-        """The application came back for more."""
+        """Handle the application asking for more records."""
         running = self._running
         if running is not None and running.waits_for_application and running.number == number:
             self._call_about_release(running)
             self._advance()
 
     def returned(self, number: int, *, failed: bool) -> None:
-        """The listener returned, or raised."""
+        """Handle the end of a listener call."""
         running = self._running
         if running is None or running.waits_for_application or running.number != number:
             return
@@ -158,9 +160,9 @@ class ListenerCalls:
         self._advance()
 
     def forget_everything(self) -> None:
-        """The membership is over, and nothing waits for the calls that are still open. Where the
-        time to leave was over while the application held records, the listener is called now: as
-        with Java's client each partition that it was told of is taken from it by one call."""
+        """Handle the end of the membership: nothing waits for open calls any more. If the time to
+        leave ran out while the application held records, the listener is called now: as with Java's
+        client, each partition it was given is taken back by one call."""
         self._is_over = True
         self._has_begun = False
         running = self._running
@@ -169,7 +171,7 @@ class ListenerCalls:
         self._advance()
         announced = set(self._announced)
         self._forget(list(self._ids))
-        self._announced = set() if self.idle else announced  # those that wait are called about
+        self._announced = set() if self.idle else announced  # the queued calls are about these
 
     # -- inside ------------------------------------------------------------------------------
 

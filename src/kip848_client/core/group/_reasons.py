@@ -1,4 +1,4 @@
-"""Partitions that share a reason: what is told of thousands is told once."""
+"""Grouping of partitions by reason, to report one reason for thousands of partitions once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["by_reason"]
 def by_reason(
     failed: Mapping[TopicPartition, Kip848Error],
 ) -> Iterator[tuple[tuple[TopicPartition, ...], Kip848Error]]:
-    """Those that failed alike, sorted, with the error of one of them."""
+    """Yield the partitions that failed alike, sorted, with the error of one of them."""
     alike: dict[str, list[TopicPartition]] = {}
     texts: dict[Kip848Error, str] = {}
     for tp, error in failed.items():

@@ -1,1 +1,1 @@
-"""Between the commands of a group's cores and Kafka's messages."""
+"""Translation between the commands of a group's cores and Kafka's messages."""

@@ -48,7 +48,7 @@ _PREPARE: Final = "ConsumerGroupPrepareAssignment"
 def prepare_request(
     group_id: GroupId, member_id: MemberId, command: PrepareAssignment
 ) -> ConsumerGroupPrepareAssignmentRequest:
-    """What the command asks for."""
+    """Build the request for the command."""
     return ConsumerGroupPrepareAssignmentRequest(
         group_id=group_id, member_id=member_id, member_epoch=command.member_epoch
     )
@@ -57,7 +57,8 @@ def prepare_request(
 def prepare_outcome(
     number: int, response: ConsumerGroupPrepareAssignmentResponse
 ) -> AssignmentPrepared:
-    """The group by names, or the refusal. Topics that do not exist any more are left out."""
+    """Translate the response: the group by topic names, or the refusal. Topics that no longer exist
+    are left out."""
     if response.error_code != 0:
         refused = refusal(response.error_code, response.error_message, _PREPARE)
         return AssignmentPrepared(number, refusal=refused)
@@ -72,7 +73,7 @@ def prepare_outcome(
 
 
 def with_racks(group: PreparedGroup, metadata: MetadataResponse) -> PreparedGroup:
-    """The group, with the racks of replicas as a broker tells them."""
+    """Return the group with the racks of replicas from metadata."""
     rack_of = {each.node_id: each.rack for each in metadata.brokers}
     racks: dict[TopicId, dict[int, frozenset[str]]] = {}
     for topic in metadata.topics:
@@ -109,7 +110,7 @@ def _member(
 def topic_partitions(
     assignment: Iterable[tuple[TopicId, tuple[int, ...]]], names: Mapping[TopicId, str]
 ) -> tuple[TopicPartition, ...]:
-    """Partitions by name, sorted; those of topics without one are left out."""
+    """Return partitions by topic name, sorted; topics without a known name are left out."""
     return tuple(
         sorted(
             TopicPartition(names[topic_id], partition)
@@ -123,7 +124,7 @@ def topic_partitions(
 def install_request(
     group_id: GroupId, member_id: MemberId, command: InstallAssignment
 ) -> ConsumerGroupInstallAssignmentRequest:
-    """What the command gives."""
+    """Build the request for the command."""
     return ConsumerGroupInstallAssignmentRequest(
         group_id=group_id,
         member_id=member_id,
@@ -148,7 +149,7 @@ def install_request(
 def install_outcome(
     number: int, response: ConsumerGroupInstallAssignmentResponse
 ) -> AssignmentInstalled:
-    """Installed, or the refusal."""
+    """Translate the response: installed, or the refusal."""
     if response.error_code == 0:
         return AssignmentInstalled(number)
     return AssignmentInstalled(

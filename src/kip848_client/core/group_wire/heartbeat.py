@@ -1,8 +1,8 @@
 """A heartbeat between the member's terms and the wire's: pure translation, both ways.
 
-The member core speaks ``HeartbeatIntent`` and ``HeartbeatOutcome`` and knows no message; every
-driver of it (the consumer, the simulation) translates through here, so that what is simulated is
-what is sent.
+The member core uses ``HeartbeatIntent`` and ``HeartbeatOutcome`` and knows no message; every driver
+of it (the consumer, the simulation) translates through here, so that the simulation sends what the
+consumer sends.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from kip848_client.core.wire.messages.consumer_group_heartbeat import (
 __all__ = ["HEARTBEAT_VERSIONS", "heartbeat_outcome", "heartbeat_request"]
 
 HEARTBEAT_VERSIONS: Final = (1, 1)
-"""The lowest and the highest version that a member speaks. From version 1 on it makes its id
-itself (KIP-1082) and may send a pattern."""
+"""The lowest and highest version used. From version 1 on the member generates its own id (KIP-1082)
+and may send a pattern."""
 
 
 def heartbeat_request(group_id: GroupId, intent: HeartbeatIntent) -> ConsumerGroupHeartbeatRequest:
-    """The ConsumerGroupHeartbeat request (v1) that says what ``intent`` means.
+    """Build the ConsumerGroupHeartbeat request (v1) for ``intent``.
 
     "Unchanged" is null on the wire, -1 for the rebalance timeout (KIP-848, heartbeat request).
     """
@@ -78,8 +78,8 @@ def _offered(assignor: OfferedAssignor) -> ConsumerGroupHeartbeatRequestClientAs
 def heartbeat_outcome(
     response: ConsumerGroupHeartbeatResponse, *, offers_assignors: bool = False
 ) -> HeartbeatOutcome:
-    """What a ConsumerGroupHeartbeat response means to the member; what it says about assignors,
-    to one that offers some.
+    """Translate a ConsumerGroupHeartbeat response; fields about assignors only for a member that
+    offers some.
 
     Every field but code and message of an error response is ignored: brokers leave them at their
     defaults. COMPUTE_ASSIGNMENT is an exception (``is_chosen_by_error``). A null assignment means

@@ -2,8 +2,8 @@
 
 Every driver of the group core (the consumer, the simulation) translates through here.
 
-OffsetCommit and OffsetFetch name topics by name up to version 9 and by id from version 10. The
-builders fill in both, so the message fits whichever is negotiated, and say whether version 10 is
+OffsetCommit and OffsetFetch identify topics by name up to version 9 and by id from version 10. The
+builders fill in both, so the message fits the negotiated version, and report whether version 10 is
 possible: only when every topic's id is known. Answers are matched by the same table that built the
 request, not by newer metadata (KAFKA-20040).
 """
@@ -53,7 +53,7 @@ class TopicTable:
 
     @property
     def versions(self) -> VersionLimits:
-        """Versions that can carry these topics."""
+        """The versions that can carry these topics."""
         return _BY_NAME if ZERO_TOPIC_ID in self._names else _BY_NAME_OR_ID
 
     def id_of(self, topic: str) -> TopicId:
@@ -61,7 +61,7 @@ class TopicTable:
         return self._ids[topic]
 
     def name_of(self, name: str, topic_id: bytes) -> str | None:
-        """Which of our topics an answer means; ``None`` for none of them."""
+        """Return the topic of the request that an answer refers to; ``None`` if there is none."""
         if name:
             return name if name in self._ids else None
         return self._names.get(TopicId(topic_id))
@@ -73,7 +73,8 @@ def commit_request(
     offsets: Mapping[TopicPartition, CommittableOffset],
     table: TopicTable,
 ) -> OffsetCommitRequest:
-    """OffsetCommit; ``member`` is (id, epoch, instance id), ``None`` for a plain commit."""
+    """Build an OffsetCommit request; ``member`` is (id, epoch, instance id), ``None`` for a plain
+    commit."""
     member_id, epoch, instance_id = ("", -1, None) if member is None else member
     by_topic: dict[str, list[OffsetCommitRequestPartition]] = {}
     for tp, wanted in sorted(offsets.items()):
@@ -102,7 +103,7 @@ def commit_request(
 def commit_results(
     response: OffsetCommitResponse, table: TopicTable
 ) -> dict[TopicPartition, CommitRefusal | None]:
-    """Per partition ``None`` for stored, or why not."""
+    """Return ``None`` per stored partition, or the refusal."""
     results: dict[TopicPartition, CommitRefusal | None] = {}
     refusals: dict[int, CommitRefusal | None] = {0: None}
     for topic in response.topics:
@@ -123,7 +124,8 @@ def fetch_request(
     partitions: Iterable[TopicPartition],
     table: TopicTable,
 ) -> OffsetFetchRequest:
-    """OffsetFetch of stable offsets; ``member`` is (id, epoch), ``None`` for a plain one."""
+    """Build an OffsetFetch request for stable offsets; ``member`` is (id, epoch), ``None`` for a
+    plain one."""
     member_id, epoch = (None, -1) if member is None else member
     by_topic: dict[str, list[int]] = {}
     for tp in sorted(partitions):
@@ -145,7 +147,7 @@ def fetch_request(
 def committed_offsets(
     response: OffsetFetchResponse, table: TopicTable
 ) -> tuple[int, dict[TopicPartition, CommittedRow]]:
-    """The group's error code, and what is stored per partition."""
+    """Return the group's error code, and the stored offset per partition."""
     if len(response.groups) != 1:
         raise RemoteProtocolError(
             f"OffsetFetch answered for {len(response.groups)} groups instead of one",
