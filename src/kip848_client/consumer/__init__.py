@@ -1,4 +1,4 @@
-"""The consumer: what the application calls, and what keeps it a member of its group."""
+"""The consumer: the user's class, and the engine that keeps it a member of its group."""
 
 from __future__ import annotations
 

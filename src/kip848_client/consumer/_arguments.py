@@ -1,4 +1,4 @@
-"""What a user may pass to a consumer only, checked where it comes in."""
+"""Checks of arguments that only a consumer takes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["checked_deserializer", "checked_leave"]
 
 
 def checked_leave(mode: object) -> LeaveMode:
-    """What becomes of the membership."""
+    """Check a ``LeaveMode``. Raises ``ConfigError``."""
     if not isinstance(mode, LeaveMode):
         raise ConfigError(f"leave is a LeaveMode, not {shown(mode)}")
     return mode
 
 
 def checked_deserializer(function: object, name: str) -> Any:
-    """A function of one argument, plain or to be awaited, or ``None``."""
+    """Check a function of one argument, plain or async, or ``None``. Raises ``ConfigError``."""
     if function is not None and not callable(function):
         raise ConfigError(f"{name} is a function of the bytes, or None; not {shown(function)}")
     return function

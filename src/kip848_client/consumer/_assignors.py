@@ -1,6 +1,6 @@
-"""The user's client-side assignors: asked what they say, run, and told of targets.
+"""The user's client-side assignors: reads their metadata, runs them, and passes targets to them.
 
-Nothing that an assignor does may hold up the consumer or end it. What is raised is logged.
+No assignor may block or end the consumer. Exceptions are logged.
 """
 
 from __future__ import annotations
@@ -42,14 +42,15 @@ class LocalAssignors:
         }
         self._offered: dict[str, OfferedAssignor] = {}
         self._silent: set[str] = set()
-        """Whose metadata could not be had when they were asked last."""
+        """Assignors whose last ``metadata()`` call failed."""
         self._run = AssignorRun()
 
     def __bool__(self) -> bool:
         return bool(self._assignors)
 
     def offer(self) -> tuple[OfferedAssignor, ...]:
-        """What each says now, what it said before where that cannot be told. Never raises."""
+        """Return the current metadata of each, or the previous one if the call fails. Never
+        raises."""
         return tuple(self._offer_of(name) for name in self._assignors)
 
     def _offer_of(self, name: str) -> OfferedAssignor:
@@ -57,7 +58,7 @@ class LocalAssignors:
         try:
             said = checked_metadata(self._assignors[name].metadata(), low, high)
         except (Exception, asyncio.CancelledError) as err:  # noqa: BLE001 - whatever a user raises
-            if name not in self._silent:  # told once, not with every heartbeat
+            if name not in self._silent:  # logged once, not with every heartbeat
                 self._silent.add(name)
                 text, extra = "metadata() of assignor %s failed: %r", self._extra(name)
                 _log.error(text, name, err, exc_info=err, extra=extra)
@@ -93,7 +94,7 @@ class LocalAssignors:
         return AssignmentComputed(number, returned)
 
     def abandon(self, command: AbandonComputation) -> None:
-        """Nobody waits for this computation any more. A thread runs on, to no effect."""
+        """Abandon a computation. A thread runs on, to no effect."""
         self._run.abandon(command.number)
 
     def named(self) -> Iterator[tuple[str, ClientAssignor]]:

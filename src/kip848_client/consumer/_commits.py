@@ -1,7 +1,7 @@
-"""What callers wait for: commits, committed offsets, the flush of a close.
+"""The calls that wait for the group core: commits, committed offsets, the flush of a close.
 
-Each call gives the group core a wish with a ticket and waits until the core says that it has ended.
-A caller may give up waiting: what was sent is not cancelled, since a second request could overtake
+Each call posts a request with a ticket to the group core and waits for the command that ends it. A
+caller may stop waiting: a request already sent is not cancelled, since a second one could overtake
 it and leave the lower offset stored.
 """
 
@@ -35,11 +35,11 @@ from kip848_client.errors import ConsumerClosed, Kip848Error
 __all__ = ["Commits", "Ended"]
 
 Ended = CommitDone | CommittedFound | CommittedFailed | FlushDone
-"""The commands that end a wish."""
+"""The commands that end a request."""
 
 
 class Commits:
-    """The wishes of callers. ``post`` gives the core an event at once."""
+    """The open requests of callers. ``post`` passes an event to the core at once."""
 
     def __init__(
         self, core: GroupCore, post: Callable[[Input], None], clock: Clock, log: GroupLog
@@ -56,14 +56,14 @@ class Commits:
 
     @property
     def member_epoch(self) -> int | None:
-        """The epoch that requests carry; ``None`` out of a group."""
+        """The member epoch for requests; ``None`` outside a group."""
         return self._core.member.commit_epoch
 
     async def commit(
         self, offsets: Mapping[TopicPartition, CommittableOffset], deadline_ms: int
     ) -> CommitDone:
-        """Commit and wait for the end, which comes at ``deadline_ms`` at the latest. Raises
-        ``ConsumerClosed``, and nothing else: failures are in the result."""
+        """Commit and wait for the end, at ``deadline_ms`` at the latest. Raises only
+        ``ConsumerClosed``; failures are in the result."""
         ticket = next(self._tickets)
         done: CommitDone = await self._wait(
             ticket, CommitAsked(ticket, CommitKind.MANUAL, offsets, deadline_ms)
@@ -73,10 +73,11 @@ class Commits:
     async def fetch_committed(
         self, partitions: Collection[TopicPartition], deadline_ms: int
     ) -> dict[TopicPartition, CommittableOffset | None]:
-        """What is committed; ``None`` for nothing. A partition that the broker does not know until
-        the deadline is left out.
+        """Look up committed offsets; ``None`` for none. A partition that stays unknown to the
+        broker until the deadline is left out.
 
-        Raises ``BrokerError`` for what waiting does not cure, ``RequestTimedOut`` at the deadline.
+        Raises ``BrokerError`` for errors that are not transient, ``RequestTimedOut`` at the
+        deadline.
         """
         ticket = next(self._tickets)
         event = CommittedAsked(ticket, tuple(partitions), deadline_ms)
@@ -86,12 +87,12 @@ class Commits:
         return dict(ended.found)
 
     async def flush(self, deadline_ms: int) -> None:
-        """Commit what is confirmed; nothing is raised but ``ConsumerClosed``."""
+        """Commit what is confirmed. Raises only ``ConsumerClosed``."""
         ticket = next(self._tickets)
         await self._wait(ticket, FlushAsked(ticket, deadline_ms))
 
     async def drain(self, deadline_ms: int) -> None:
-        """Return when no wish to commit is open any more, or at the deadline."""
+        """Return when no commit is open any more, or at the deadline."""
         with anyio.move_on_after(self._clock.left_s(deadline_ms)):
             while self._core.open_commits and not self._closed:
                 await self._ended.wait()
@@ -99,14 +100,14 @@ class Commits:
     def commit_soon(
         self, offsets: Mapping[TopicPartition, CommittableOffset], deadline_ms: int
     ) -> None:
-        """Begin to commit what may be given up right after it; a failure is logged. Needs no
-        waiting: the request is on its way before this returns, unless another one is."""
+        """Begin a commit of partitions that may be released right afterwards; a failure is logged.
+        Does not wait: the request is sent before this returns, unless another one is open."""
         if offsets and not self._closed:
             ticket = next(self._tickets)
             self._post(CommitAsked(ticket, CommitKind.REVOCATION, offsets, deadline_ms))
 
     def finish(self, ended: Ended) -> None:
-        """The core says that a wish has ended."""
+        """Complete the call whose request has ended."""
         future = self._waiting.pop(ended.ticket or 0, None)
         if future is None and isinstance(ended, CommitDone):
             for partitions, error in by_reason(ended.failed):
@@ -116,12 +117,12 @@ class Commits:
             future.set_result(ended)
 
     def stir(self) -> None:
-        """The core took a step: let ``drain`` look again."""
+        """Let ``drain`` check again after a step of the core."""
         self._ended.set()
         self._ended = asyncio.Event()
 
     def close(self, error: Kip848Error | None = None) -> None:
-        """Nothing will be sent any more: end every wait, with ``error`` if there is one."""
+        """End every wait, with ``error`` if there is one: nothing more will be sent."""
         self._closed = True
         self._failure = self._failure or error
         for future in self._waiting.values():

@@ -1,4 +1,4 @@
-"""``Consumer``: the class that users hold.
+"""``Consumer``: the user's class.
 
 Names of methods and settings are aiokafka's. What differs, because the protocol does: assignments
 change partition by partition (listeners get what is new and what goes), ``pattern`` is matched by
@@ -189,7 +189,7 @@ class Consumer(GroupCalls[K, V]):
 
     @property
     def decoding(self) -> Decoding:
-        """What keys and values are made by. Frozen."""
+        """The deserializers of keys and values. Frozen."""
         return self._decoding
 
     @property
@@ -204,7 +204,7 @@ class Consumer(GroupCalls[K, V]):
 
     @property
     def cluster_id(self) -> str | None:
-        """The id of the cluster, as its brokers tell it. ``None`` before ``start``."""
+        """The cluster id from its brokers. ``None`` before ``start``."""
         return None if self._engine is None else self._engine.topics.cluster_id
 
     # -- life ------------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ class Consumer(GroupCalls[K, V]):
         trace: TracebackType | None,
     ) -> None:
         # A record whose processing raised is not done: it is not committed and comes again. An
-        # error that was caught before it got here is none.
+        # error that was caught before it got here does not count.
         await self._stop(LeaveMode.DEFAULT, None, calling_task(), done=error is None)
 
     async def _stop(
@@ -510,7 +510,7 @@ class Consumer(GroupCalls[K, V]):
     def _limits(
         self, partitions: Collection[tuple[str, int]], timeout_ms: int, max_records: int | None
     ) -> tuple[frozenset[TopicPartition], float, int | None]:
-        """What a call for many records is limited to: partitions, seconds, records."""
+        """Return the limits of a call for many records: partitions, seconds, records."""
         timeout_s = checked_timeout_ms(timeout_ms) / 1000
         limit = self._config.max_poll_records
         if max_records is not None:
@@ -746,8 +746,8 @@ class Consumer(GroupCalls[K, V]):
     # -- inside ----------------------------------------------------------------------------------
 
     def _came_back(self) -> Caller:
-        """The task that makes a call for records: it is done with what it has. It need not be the
-        task in which the call then runs."""
+        """Mark the records of the calling task as done; returns that task. The call itself may then
+        run in another task."""
         caller = calling_task()
         if caller is not None and self._engine is not None:
             self._engine.poller.came_back(caller)
@@ -768,4 +768,4 @@ class Consumer(GroupCalls[K, V]):
 
 
 def _nothing() -> None:
-    """What there is to take before the start."""
+    """The fast path before the start: no record."""

@@ -1,8 +1,9 @@
-"""Awaits the deserializers of the user's that are to be awaited, for calls for records.
+"""Awaits the user's async deserializers, for calls for records.
 
 They run in the task that asks for records, one after the other in each partition, and end with it:
-a call that is cancelled cancels the deserializer, and the next one calls it again for the same
-record. While one runs nothing is handed out of what it is to make, so a partition may go meanwhile.
+a cancelled call cancels the deserializer, and the next call runs it again for the same record.
+While one runs, no record that depends on it is delivered, so the partition may be revoked
+meanwhile.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from kip848_client.records import AheadReader, Decoding, is_cancelled
 __all__ = ["AT_ONCE_MAX", "Deserializing"]
 
 AT_ONCE_MAX: Final = 500
-"""So many records are made at most for a call that has no limit of its own: Kafka's
+"""Maximum number of records deserialized for a call without a limit of its own: Kafka's
 ``max.poll.records``."""
 
 
@@ -28,15 +29,15 @@ class Deserializing:
     def __init__(self, decoding: Decoding) -> None:
         self._decoding = decoding
         self._locks: WeakKeyDictionary[AheadReader, asyncio.Lock] = WeakKeyDictionary()
-        """Several tasks may ask for records of one partition."""
+        """One lock per partition, because several tasks may ask for its records."""
         self._running: dict[asyncio.Timeout, asyncio.Task[Any] | None] = {}
-        """What ends the calls that are here, and the task of each."""
+        """The timeout scope of each running call, with its task."""
 
     async def make(self, readers: Iterable[AheadReader], limit: int) -> None:
-        """Make at most ``limit`` records, unless there are so many already. What a deserializer
-        raises the reader raises. Ends early at ``stop``."""
+        """Deserialize at most ``limit`` records, unless that many are ready. If a deserializer
+        raises, the reader raises that. Ends early at ``stop``."""
         task = asyncio.current_task()
-        if task in self._running.values():  # which would wait for itself
+        if task in self._running.values():  # it would wait for itself
             raise LocalProtocolError("a deserializer cannot ask for records")
         try:
             async with asyncio.timeout(None) as scope:
@@ -46,11 +47,11 @@ class Deserializing:
                 finally:
                     self._running.pop(scope, None)
         except TimeoutError:
-            return  # of the scope: those of deserializers are told otherwise
+            return  # of the scope; a deserializer's is stored in the reader
 
     def stop(self, caller: asyncio.Task[Any] | None) -> None:
-        """End what is under way, but for ``caller``, which is in a deserializer that stops the
-        consumer."""
+        """Cancel the running calls, except that of ``caller``, which is in a deserializer that
+        stops the consumer."""
         for scope, task in list(self._running.items()):
             if task is not caller:
                 del self._running[scope]

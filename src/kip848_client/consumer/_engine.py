@@ -1,7 +1,7 @@
 """Everything that runs between ``start`` and ``stop`` of a consumer, wired together.
 
-One asyncio task holds the task group in which every other task of the consumer lives. ``open`` and
-``close`` may be called from different tasks, as pytest fixtures and web frameworks do.
+One asyncio task holds the task group of all other tasks of the consumer. ``open`` and ``close`` may
+be called from different tasks, as pytest fixtures and web frameworks do.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ _log = logging.getLogger("kip848_client")
 
 _CLOSE_PATIENCE_MS: Final = 5_000
 _RESERVE_MS: Final = 2_000
-"""Of the time to stop, what is kept for committing and leaving when no task comes back in time (a
+"""Part of the stop timeout reserved for committing and leaving if no task returns in time (a
 quarter, if that is less)."""
 _GRACE_S: Final = 1.0
-"""What a step that should have ended gets beyond its time."""
+"""Extra time for a step that should have ended."""
 
 
 class Engine(Generic[K, V]):
-    """A running consumer. ``listener`` gives the user's listener of the moment."""
+    """A running consumer. ``listener`` returns the user's current listener."""
 
     def __init__(
         self,
@@ -121,9 +121,9 @@ class Engine(Generic[K, V]):
         )
         self.user_commits = None if self.commits is None else self._build_user_commits(self.commits)
         self.group_driver: GroupDriver | None = None
-        """The membership, once there was a subscription."""
+        """The driver of the membership, once there was a subscription."""
         self._assignment: dict[TopicPartition, TopicId | None] = {}
-        """What is assigned, with the topic's id if the group said it."""
+        """The assigned partitions, with the topic id if the group sent it."""
         self.fetchable = Fetchable(self.fetching.post)
         self._group: TaskGroup | None = None
         self._running = asyncio.Event()
@@ -195,7 +195,7 @@ class Engine(Generic[K, V]):
         )
 
     def _read_id(self, tp: TopicPartition) -> TopicId | None:
-        """Which topic a partition is read from that was assigned by hand."""
+        """The topic id under which a manually assigned partition is read."""
         return self.fetching.core.topic_id(tp)
 
     # -- life ------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ class Engine(Generic[K, V]):
             self._running.set()
 
     def _end_waits(self, error: Kip848Error | None) -> None:
-        """End the calls that wait, and let later ones raise ``error``; ``None``: it is closed."""
+        """End the waiting calls, and let later ones raise ``error``; ``None``: closed."""
         self._running.set()
         self.fetching.end_waits(error)
         if error is None:
@@ -245,7 +245,7 @@ class Engine(Generic[K, V]):
 
         if calling_task() is not None:
             group.start_soon(function, *arguments)
-        else:  # a timer or a signal calls, and anyio starts tasks from tasks only
+        else:  # called by a timer or signal; anyio starts tasks from tasks only
             task = self.runtime.home.loop.create_task(start())
             self._starts.add(task)
             task.add_done_callback(self._starts.discard)
@@ -253,13 +253,13 @@ class Engine(Generic[K, V]):
     # -- the end ---------------------------------------------------------------------------------
 
     def stop(self, caller: Caller, *, mode: LeaveMode, timeout_ms: float, done: bool) -> Closing:
-        """Hand nothing out any more; what returns closes the rest.
+        """Stop delivering; the returned object closes the rest.
 
-        What ``caller`` holds is ``done``, or never will be. Closing takes about ``timeout_ms`` at
-        the longest; when it has begun already, the nearer deadline counts.
+        ``done``: whether the records held by ``caller`` count as done. Closing takes about
+        ``timeout_ms`` at most; if it has begun already, the nearer deadline counts.
         """
         self.poller.stop(caller, done=done)
-        self.poller.stop(asyncio.current_task(), done=done)  # which waits for the end from now on
+        self.poller.stop(asyncio.current_task(), done=done)  # it waits for the end from now on
         if not self.runtime.was_stopped:
             self._leave_mode = mode
             reserve_ms = min(_RESERVE_MS, timeout_ms / 4)
@@ -286,7 +286,7 @@ class Engine(Generic[K, V]):
             return
         auto_commit = self.config.enable_auto_commit
         if self.commits is not None and self.errors.fatal is None:
-            # What the application asked for goes first: once it left it may not commit any more.
+            # The application's own commits go first: after leaving, it may not commit any more.
             now = self.clock.now_ms()
             half_ms = (self.runtime.close_by_ms - now) // 2
             await self.commits.drain(now + min(half_ms, _CLOSE_PATIENCE_MS))
@@ -300,7 +300,7 @@ class Engine(Generic[K, V]):
             await self.commits.drain(self.runtime.close_by_ms)
 
     def _ask_to_leave(self) -> None:
-        """Again with less time if need be: the nearer deadline counts."""
+        """Request the leave, again with less time if needed: the nearer deadline counts."""
         self._leaving = True
         if self.group_driver is not None:
             flush = self.config.enable_auto_commit
@@ -317,16 +317,16 @@ class Engine(Generic[K, V]):
     # -- what is consumed ------------------------------------------------------------------------
 
     def subscribe(self, topics: frozenset[str], pattern: str | None) -> None:
-        """Be a member of the group with this subscription, joining at once."""
+        """Subscribe as a member of the group, joining at once."""
         assert self._membership is not None, "checked by who calls"
         if self.group_driver is None:
             self.group_driver = self._membership
             self.poller.observe(self.group_driver)
-        # Partitions of topics that are not wanted any more are not handed out from now on, though
-        # they stay assigned until the coordinator has heard of it (KAFKA-19356).
+        # Partitions of topics no longer subscribed to are not delivered from now on, though they
+        # stay assigned until the coordinator knows (KAFKA-19356).
         self.fetching.post(TopicsLimited(None if pattern is not None else topics))
         self.topics.want(topics)
-        if any(self.topics.id_of(each) is None for each in topics):  # the start has asked for its
+        if any(self.topics.id_of(each) is None for each in topics):  # the start requests its own
             self.topics.refresh_soon()
         self.group_driver.post(Subscribed(topics, pattern))
         self.group_driver.post(Polled())
@@ -341,13 +341,13 @@ class Engine(Generic[K, V]):
         finally:
             group = self._group
             if group and not group.cancel_scope.cancel_called:
-                # No heartbeats are sent any more: what is assigned is soon another member's.
+                # No heartbeats are sent any more: the partitions are soon another member's.
                 why = f"by a bug of its own: {cause!r}" if cause else "although nobody asked for it"
                 self.runtime.fail(f"the membership ended {why}", cause)
 
     def unsubscribe(self) -> None:
-        """Leave the group, or drop the manual assignment; what the caller has counts as done, and
-        is committed with auto-commit."""
+        """Leave the group, or drop the manual assignment; the caller's records count as done, and
+        are committed with auto-commit."""
         self.poller.came_back(calling_task())
         self.tracker.waive()
         self.topics.want(())
@@ -355,7 +355,7 @@ class Engine(Generic[K, V]):
             self._by_hand = False
             self._give_up(self.core.assigned)
         elif self.group_driver is not None:
-            # from now on, not from the next step of the group's core
+            # effective now, not with the next step of the group core
             self.fetching.post(TopicsLimited(frozenset()))
             flush = self.config.enable_auto_commit
             self.group_driver.post(
@@ -363,7 +363,7 @@ class Engine(Generic[K, V]):
             )
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
-        """Consume exactly these, without a membership; what the caller has counts as done."""
+        """Consume exactly these, without a membership; the caller's records count as done."""
         self.poller.came_back(calling_task())
         self.tracker.waive()
         before = self.core.assigned
@@ -380,7 +380,8 @@ class Engine(Generic[K, V]):
         self._spawn(self._start_manually, tuple(partitions))
 
     def _give_up(self, partitions: Collection[TopicPartition]) -> None:
-        """The application wants these no more: commit what is done of them, with auto-commit."""
+        """Release partitions that the application dropped: commit what is done, with
+        auto-commit."""
         if self.commits is not None and self.config.enable_auto_commit:
             self.path.report()
             dirty = self.tracker.dirty()
@@ -392,7 +393,7 @@ class Engine(Generic[K, V]):
         try:
             await self.topics.refresh()
         except Kip848Error:
-            self.topics.refresh_soon()  # and the core asks for what it needs itself
+            self.topics.refresh_soon()  # and the core requests what it needs itself
         for tp in partitions:
             known = self.topics.partitions_of(tp.topic)
             if known is not None and tp.partition not in known:
@@ -402,7 +403,7 @@ class Engine(Generic[K, V]):
                     *(tp.topic, tp.partition, len(known)),
                     extra={**self.observers.fields, "topic": tp.topic, "partition": tp.partition},
                 )
-        if self._by_hand:  # else it is in a group by now, which says when to start
+        if self._by_hand:  # otherwise it is in a group by now, which decides when to start
             self.started([tp for tp in partitions if tp in self.core.assigned])
 
     # -- the group driver's ``Assignment`` ------------------------------------------------------
@@ -426,7 +427,7 @@ class Engine(Generic[K, V]):
 
     def released(self, partitions: Collection[TopicPartition]) -> None:
         self.path.report()
-        # With auto-commit, what is done is not the application's to commit; what it holds may be.
+        # With auto-commit, only what the application holds is still its own to commit.
         busy = self.path.in_flight.open() if self.config.enable_auto_commit else None
         self.tracker.lose([tp for tp in partitions if busy is None or tp in busy])
         self.path.forget(partitions)
@@ -442,11 +443,11 @@ class Engine(Generic[K, V]):
         self._assignment = dict(assignment)
         self.fetchable.assignment_changed()
         self.fetching.post(AssignmentChanged(self._assignment, frozenset(new)))
-        # With a pattern, nothing else says which of the topics that ever matched are still ours.
+        # With a pattern, only the assignment shows which matched topics are still ours.
         names = {tp.topic for tp in assignment}
         self.topics.watch(names)
         self.topics.retain(names)
-        # Who waits for a partition that is gone shall hear of it.
+        # Calls waiting for a lost partition must end.
         self.path.wake()
         self.positions.stir()
 
@@ -466,7 +467,7 @@ class Engine(Generic[K, V]):
     async def commit(
         self, offsets: Mapping[TopicPartition, CommittableOffset] | None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Commit ``offsets``, or everything handed out."""
+        """Commit ``offsets``, or everything delivered."""
         if self.user_commits is None:
             raise LocalProtocolError("offsets are committed for a group: set group_id")
         return await self.user_commits.commit(offsets)
@@ -474,7 +475,7 @@ class Engine(Generic[K, V]):
     async def committed(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, CommittableOffset | None]:
-        """What is stored for these partitions."""
+        """Look up the committed offsets of these partitions."""
         if self.commits is None:
             raise LocalProtocolError("offsets are committed for a group: set group_id")
         with self.observers.looking_up():

@@ -1,4 +1,4 @@
-"""Errors on their way to the application, which meets them in its next call for records."""
+"""Errors waiting to be raised by the application's next call for records."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kip848_client.errors import Kip848Error
 __all__ = ["ErrorBox"]
 
 _WAITING_MAX: Final = 16
-"""An application that does not ask for records shall not pile errors up."""
+"""Bounds the queue for an application that does not ask for records."""
 
 
 class ErrorBox:
-    """What ``check`` will raise. ``wake`` is called when something was put in."""
+    """The errors that ``check`` will raise. ``wake`` is called when one was added."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
@@ -27,27 +27,28 @@ class ErrorBox:
 
     @property
     def fatal(self) -> Kip848Error | None:
-        """What ended the consumer, if something did."""
+        """The error that ended the consumer, if any."""
         return self._fatal
 
     def raise_once(self, error: Kip848Error) -> None:
-        """Raise it from one call."""
+        """Raise the error from one call."""
         self._once.append(error)
         self._wake()
 
     def raise_always(self, error: Kip848Error) -> None:
-        """Raise it from every call until the consumer is closed; the first such error stays."""
+        """Raise the error from every call until the consumer is closed; the first such error
+        stays."""
         if self._fatal is None:
             self._fatal = error
         self._wake()
 
     def check_fatal(self) -> None:
-        """Raise what ended the consumer, if something did."""
+        """Raise the error that ended the consumer, if any."""
         if self._fatal is not None:
             raise self._fatal.with_traceback(None)
 
     def check(self) -> None:
-        """Raise what is due: the oldest of the once-errors first, then what stays."""
+        """Raise the oldest pending one-time error, else the fatal error, if any."""
         if self._once:
             raise self._once.popleft()
         self.check_fatal()

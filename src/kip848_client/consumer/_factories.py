@@ -1,4 +1,4 @@
-"""The parts of a consumer that need nothing but its settings, made from them.
+"""Builds the parts of a consumer that need only its settings.
 
 ``Engine`` wires them together.
 """
@@ -34,7 +34,7 @@ _BY_DURATION: Final = "by_duration:"
 def connections(
     config: ConsumerConfig, clock: Clock, kind: Callable[..., KafkaTransport] = KafkaTransport
 ) -> KafkaTransport:
-    """Connections to the brokers; none is open yet. (A test gives its own.)"""
+    """Build the connections to the brokers; none is open yet. (A test passes its own.)"""
     return kind(
         config.bootstrap_servers,
         config.group_id,
@@ -45,7 +45,7 @@ def connections(
 
 
 def fetch_core(config: ConsumerConfig, clock: Clock) -> FetchCore:
-    """What decides what is fetched from whom."""
+    """Build the core that decides what to fetch from which broker."""
     policy, age_ms = config.auto_offset_reset, 0
     if policy.startswith(_BY_DURATION):
         age_ms = parse_duration_ms(policy.removeprefix(_BY_DURATION))
@@ -75,7 +75,7 @@ def decoding_of(
     key_deserializer: Deserializer | None,
     value_deserializer: Deserializer | None,
 ) -> Decoding:
-    """How fetched bytes become records. Raises ``ConfigError``."""
+    """Build the deserializers of fetched records. Raises ``ConfigError``."""
     return Decoding(
         config.check_crcs,
         checked_deserializer(key_deserializer, "key_deserializer"),
@@ -85,7 +85,7 @@ def decoding_of(
 
 
 def _committer_core(config: ConsumerConfig, tracker: OffsetTracker) -> CommitterCore:
-    """What decides when and what to commit."""
+    """Build the core that decides when and what to commit."""
     settings = CommitterSettings(
         auto_commit_interval_ms=config.commit_interval_ms,
         request_timeout_ms=config.request_timeout_ms,
@@ -98,7 +98,7 @@ def _committer_core(config: ConsumerConfig, tracker: OffsetTracker) -> Committer
 def _member_core(
     config: ConsumerConfig, member_id: MemberId, offer: tuple[OfferedAssignor, ...]
 ) -> MemberCore:
-    """What decides about the membership."""
+    """Build the core of the membership."""
     settings = MemberSettings(
         instance_id=config.group_instance_id,
         rack_id=config.client_rack,
@@ -122,8 +122,8 @@ def group_core(
     read_id: Callable[[TopicPartition], TopicId | None],
     offer: tuple[OfferedAssignor, ...] = (),
 ) -> GroupCore:
-    """What decides about everything that concerns the group. ``offer``: what its client-side
-    assignors say at first."""
+    """Build the core for everything about the group. ``offer``: the initial metadata of its
+    client-side assignors."""
     base_ms, cap_ms = config.retry_backoff_ms, config.retry_backoff_max_ms
     return GroupCore(
         _member_core(config, member_id, offer),

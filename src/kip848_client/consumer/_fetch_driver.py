@@ -1,7 +1,7 @@
-"""Performs what the fetch core asks for. No rule of the protocol is in here.
+"""Performs the commands of the fetch core. It contains no protocol rules.
 
-Each command that takes time is a task; its end is an event with the number of the command. What the
-core has to say to the application's side (positions, something to read) is said within the step.
+Each command that takes time is a task; its end is an event with the number of the command.
+Notifications to the application's side (positions, readable records) are made within the step.
 """
 
 from __future__ import annotations
@@ -72,31 +72,31 @@ __all__ = ["Application", "FetchDriver"]
 _log = logging.getLogger("kip848_client")
 
 _SESSIONS_CLOSED_WITHIN_S: Final = 1.0
-"""A session that is not closed costs a broker some memory for a while, nothing else."""
+"""An unclosed session costs a broker some memory for a while, nothing else."""
 _REMEMBERED_MIN: Final = 16
 
 
 class Application(Protocol):
-    """Who hands records out. All of it is called within a step."""
+    """The side that delivers records. All methods are called within a step."""
 
     def positioned(self, told: Positioned) -> None:
         """A partition has another position."""
         ...
 
     def readable(self) -> None:
-        """There may be something to hand out, or to raise."""
+        """There may be a record to deliver, or an error to raise."""
         ...
 
     def changed(self) -> None:
-        """What may be handed out is not what it was."""
+        """The set of deliverable partitions has changed."""
         ...
 
 
 class FetchDriver:
     """Drives one fetch core. Run ``run`` in a task; ``post`` events to it.
 
-    ``commits`` looks up what the group has committed, ``None`` without a group. ``meter``: what
-    measures, if anything is measured. ``fields``: what lines of the log say beside their text.
+    ``commits`` looks up committed offsets, ``None`` without a group. ``meter`` measures, if wanted.
+    ``fields`` are added to each log line.
     """
 
     def __init__(
@@ -138,20 +138,21 @@ class FetchDriver:
     # -- for the application's side ----------------------------------------------------------
 
     def post(self, event: Event) -> None:
-        """Give the core an event; what follows is done when this returns, while ``run`` runs."""
+        """Pass an event to the core; its commands are performed before this returns, while ``run``
+        runs."""
         self._steps.post(event)
 
     def ticket(self) -> int:
-        """A number for something that is answered."""
+        """Return a number for a request to the core."""
         return next(self._tickets)
 
     async def offsets(
         self, times: Mapping[TopicPartition, int], deadline_ms: int
     ) -> Mapping[TopicPartition, FoundOffset]:
-        """Offsets by time, asked of the leaders: ``EARLIEST``, ``LATEST`` or ms since 1970.
+        """Look up offsets by time at the leaders: ``EARLIEST``, ``LATEST`` or ms since 1970.
 
-        Raises ``BrokerError`` for what waiting does not cure, ``RequestTimedOut`` at the deadline,
-        ``ConsumerClosed``.
+        Raises ``BrokerError`` for errors that are not transient, ``RequestTimedOut`` at the
+        deadline, ``ConsumerClosed``.
         """
         if self._failure is not None:
             raise self._failure.with_traceback(None)
@@ -169,13 +170,13 @@ class FetchDriver:
                 self.post(OffsetsWithdrawn(ticket))
 
     def answered_ms(self, tp: TopicPartition) -> int | None:
-        """When the broker that this partition was asked of has answered last."""
+        """When the broker that this partition was last requested from last answered."""
         topic_id = self.core.topic_id(tp)
         node = None if topic_id is None else self._asked_at.get((topic_id, tp.partition))
         return None if node is None else self._answered_ms.get(node)
 
     def end_waits(self, error: Kip848Error | None = None) -> None:
-        """Nothing is looked up any more: end every wait, with ``error`` if there is one."""
+        """End every wait, with ``error`` if there is one: nothing more is looked up."""
         self._failure = self._failure or error or ConsumerClosed("the consumer is closed")
         for future in self._waiting.values():
             if not future.done():
@@ -185,15 +186,15 @@ class FetchDriver:
     # -- life --------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Drive the core until cancelled. Raises what shows a bug of ours."""
+        """Drive the core until cancelled. Raises only errors that show a bug of this client."""
         await self._steps.run()
 
     async def begun(self) -> None:
-        """Return when ``run`` runs: from then on an event is taken at once."""
+        """Return when ``run`` runs: from then on events are processed at once."""
         await self._steps.begun()
 
     async def close(self, within_s: float) -> None:
-        """Ask for nothing more, and close the sessions as far as the time allows."""
+        """Request nothing more, and close the sessions as far as the time allows."""
         self.post(CloseRequested())
         with anyio.move_on_after(min(within_s, _SESSIONS_CLOSED_WITHIN_S)):
             while self._closing and self._steps.running:
@@ -204,7 +205,7 @@ class FetchDriver:
         try:
             commands = core.step(self._clock.now_ms(), event)
         except LocalProtocolError as err:
-            # The application's calls look at the state first; this one lost a race with an end.
+            # The application's calls check the state first; this one lost a race with a close.
             _log.debug("event %r was refused: %s", event, err)
             return
         if self._meter is not None:
@@ -250,7 +251,7 @@ class FetchDriver:
     ) -> None:
         future = self._waiting.pop(ticket, None)
         if future is None or future.done():
-            return  # whoever asked has given up
+            return  # the caller has stopped waiting
         if isinstance(result, Kip848Error):
             future.set_exception(result)
         else:
@@ -273,19 +274,20 @@ class FetchDriver:
             return
         self._answered_ms[node] = self._clock.now_ms()
         if len(answer.partitions) > self.core.rows_a_step:
-            await asyncio.sleep(0)  # translating them was enough for one turn of the loop
+            await asyncio.sleep(0)  # translation was enough work for one loop iteration
         self.post(FetchAnswered(fetch, answer))
 
     def _note_asked(self, command: SendFetch) -> None:
         for each in command.intent.add:
             self._asked_at[each.key] = command.node
         for key in command.intent.forget:
-            if self._asked_at.get(key) == command.node:  # else another broker is asked by now
+            if self._asked_at.get(key) == command.node:  # otherwise another broker is asked by now
                 del self._asked_at[key]
         self._forget_where_others_were_asked()
 
     def _forget_where_others_were_asked(self) -> None:
-        """Partitions come and go, and a broker without sessions is told to forget nothing."""
+        """Prune the map: partitions come and go, and without a session there is no forget
+        request."""
         if len(self._asked_at) > self._asked_at_max:
             ours = {(self.core.topic_id(tp), tp.partition) for tp in self.core.assigned}
             self._asked_at = {key: at for key, at in self._asked_at.items() if key in ours}
@@ -320,7 +322,7 @@ class FetchDriver:
         self.post(CommittedFound(command.number, offsets))
 
     async def _close_session(self, command: CloseSession) -> None:
-        # Not on the connection for fetches: one may wait there, at the broker.
+        # Not on the fetch connection: a fetch may wait there, at the broker.
         try:
             await self._transport.broker(
                 command.node, closing_request(command), versions=FETCH_VERSIONS
@@ -332,17 +334,17 @@ class FetchDriver:
 
 
 def _to_tell(error: Kip848Error) -> Kip848Error | None:
-    """``error`` if trying again does not help: a refused login, a version that is missing."""
+    """Return ``error`` if a retry cannot help: failed authentication, a missing version."""
     if isinstance(error, BrokerError | UnsupportedVersion):
         return error
     if isinstance(error, WireError):
-        raise error  # what we meant to send cannot be written
+        raise error  # our own request cannot be encoded
     return None
 
 
 def _is_passing(error: Kip848Error) -> bool:
-    """Whether nobody has to know that committed offsets could not be looked up: a member that is
-    not known is fenced or gone, and its partitions will be, too; and time may help."""
+    """Whether a failed look-up of committed offsets is not worth reporting: an unknown member is
+    fenced or gone, and so will its partitions be; or a retry may help."""
     if isinstance(error, BrokerError):
         return error.code == ErrorCode.UNKNOWN_MEMBER_ID
     return isinstance(error, RequestTimedOut | ConsumerClosed)

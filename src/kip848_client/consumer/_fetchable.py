@@ -1,4 +1,4 @@
-"""Of which partitions records may be handed out: what the group allows, unless all are held."""
+"""Which partitions may be delivered: those that the group allows, unless all are held."""
 
 from __future__ import annotations
 
@@ -15,30 +15,29 @@ _NONE: Final[frozenset[TopicPartition]] = frozenset()
 
 
 class Fetchable:
-    """Tells the core of fetching (``post``) what has changed, and nothing twice."""
+    """Posts changes to the fetch core (``post``), and nothing twice."""
 
     def __init__(self, post: Callable[[AllButHeld], None]) -> None:
         self._post = post
         self._allowed: Limits = (_NONE, _NONE)
-        """What the group has assigned, and what of it may be handed out."""
+        """The group's assignment, and the deliverable part of it."""
         self._everything = False
         self._told: Limits | None = None
 
     def assignment_changed(self) -> None:
-        """The core has forgotten what it was told."""
+        """Post again: the core has forgotten the previous limits."""
         self._told = None
 
     def fetch_only(
         self, fetchable: Collection[TopicPartition], of: Mapping[TopicPartition, TopicId]
     ) -> None:
-        """Of what the group assigned (``of``), nothing may be handed out that is not
-        ``fetchable``."""
+        """Limit delivery to ``fetchable``, of the group's assignment (``of``)."""
         self._allowed = frozenset(of), frozenset(fetchable)
         self._tell()
 
     def hold(self, *, everything: bool) -> None:
-        """Hand out nothing of what the group has assigned, or go on where it was. The application
-        has it all the while, and may pause, seek and commit."""
+        """Deliver nothing of the group's assignment, or resume. Meanwhile the application keeps the
+        assignment, and may pause, seek and commit."""
         if everything != self._everything:
             self._everything = everything
             self._tell()

@@ -1,8 +1,8 @@
-"""Performs what the group core asks for. No rule of the protocol is in here.
+"""Performs the commands of the group core. It contains no protocol rules.
 
-``post`` gives the core an event and performs the commands of the step at once, before anything is
-awaited: a ``commit()`` is on its way before its caller is suspended, and no record is handed out
-of a partition that has just been taken. What takes time is a task of the task group, which lives
+``post`` passes an event to the core and performs the commands of the step at once, before anything
+is awaited: a ``commit()`` is sent before its caller is suspended, and no record is delivered from a
+partition that was just revoked. Anything that takes time is a task of the task group, which lives
 inside ``run`` and nowhere else; its end is the next event.
 """
 
@@ -89,27 +89,27 @@ __all__ = ["Assignment", "GroupDriver"]
 _log = logging.getLogger("kip848_client")
 
 _LATE_MS: Final = 500
-"""A timer that is less late says nothing: a busy machine does that."""
+"""A timer that is less late is ignored: a busy machine does that."""
 
 _LEAVE_GRACE_S: Final = 0.5
-"""What the last leave gets beyond the time that the user gave: perhaps it is not even written."""
+"""Extra time for the last leave beyond the user's timeout: it may not even be written yet."""
 
 
 class Assignment(Protocol):
-    """What the group driver changes of what the application has. Only ``until_done`` waits."""
+    """The application's assignment, as changed by the group driver. Only ``until_done`` waits."""
 
     def refresh(self) -> None:
-        """Bring the tracker of offsets up to date."""
+        """Bring the offset tracker up to date."""
         ...
 
     def assigned(
         self, assignment: Mapping[TopicPartition, TopicId], new: Collection[TopicPartition]
     ) -> None:
-        """The user's assignment is now this; ``new`` of it begins without a position."""
+        """Set the user's assignment; its ``new`` part starts without a position."""
         ...
 
     def started(self, assignment: Collection[TopicPartition]) -> None:
-        """Fetch it; find positions where there are none."""
+        """Fetch these; find missing positions."""
         ...
 
     def released(self, partitions: Collection[TopicPartition]) -> None:
@@ -119,22 +119,22 @@ class Assignment(Protocol):
     def fetch_only(
         self, fetchable: Collection[TopicPartition], of: Mapping[TopicPartition, TopicId]
     ) -> None:
-        """Hand out, of what the group assigned (``of``), nothing that is not ``fetchable``."""
+        """Limit delivery to ``fetchable``, of the group's assignment (``of``)."""
         ...
 
     def want_poll(self) -> None:
-        """Tell us of the next poll, even if one was told a moment ago."""
+        """Report the next poll, even if one was reported a moment ago."""
         ...
 
     async def until_done(self, partitions: Collection[TopicPartition]) -> None:
-        """Return when the application is done with what it has of these."""
+        """Return when the application is done with the records it holds of these."""
         ...
 
 
 class GroupDriver:
     """Drives one group core. Run ``run`` in a task; ``post`` events to it.
 
-    ``listener`` gives the user's listener of the moment. ``observers`` get each step.
+    ``listener`` returns the user's current listener. ``observers`` get each step.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class GroupDriver:
         self._callback_task: asyncio.Task[None] | None = None
         self._leaves_in_flight = 0
         self._shown: tuple[object, object] = (None, None)
-        """What may be fetched, as it was told last."""
+        """The fetchable partitions last passed on."""
         self._changed = anyio.Event()
         self.commits: Final = Commits(core, self.post, clock, self._log)
         self.callback_failures: list[CallbackError] = []
@@ -186,7 +186,7 @@ class GroupDriver:
 
     @property
     def member(self) -> MemberCore:
-        """The member, for looking at."""
+        """The member core, read-only."""
         return self._core.member
 
     @property
@@ -208,11 +208,11 @@ class GroupDriver:
         self.post(PollEnded())
 
     def greet_listener(self) -> None:
-        """There is another listener, which is to hear of what is assigned already."""
+        """Call a new listener about the current assignment."""
         self.post(ListenerReplaced())
 
     def detach(self) -> None:
-        """The application assigns by hand from now on."""
+        """The application assigns manually from now on."""
         self.post(Detached())
 
     async def change(self) -> None:
@@ -220,8 +220,8 @@ class GroupDriver:
         await self._changed.wait()
 
     async def left(self) -> None:
-        """Return when the final leave is over, the listener has returned, and the heartbeat was
-        answered or had its grace."""
+        """Return when the final leave has ended, the listener has returned, and the heartbeat was
+        answered or its grace has passed."""
         while not self.member.closed and self._steps.running:
             await self._steps.stepped()
         while not self._core.listener_is_idle and self._steps.running:
@@ -233,7 +233,7 @@ class GroupDriver:
     # -- the loop ----------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Drive the core until cancelled. Raises what shows a bug of ours."""
+        """Drive the core until cancelled. Raises only errors that show a bug of this client."""
         self._loop_watch.start()
         try:
             await self._steps.run()
@@ -242,7 +242,8 @@ class GroupDriver:
             self._changed.set()
 
     def post(self, event: Input) -> None:
-        """Give the core an event; what follows is done when this returns, while ``run`` runs."""
+        """Pass an event to the core; its commands are performed before this returns, while ``run``
+        runs."""
         self._steps.post(event)
 
     def _step(self, event: Input) -> None:
@@ -250,14 +251,14 @@ class GroupDriver:
         try:
             commands = self._core.step(self._clock.now_ms(), event)
         except LocalProtocolError as err:
-            # The application's calls look at the state first; this one lost a race with an end.
+            # The application's calls check the state first; this one lost a race with a close.
             _log.debug("event %r was refused: %s", event, err)
             return
         for command in commands:
             self._perform(command)
         self._observers.took(event, commands)
-        # What may be fetched is the core's to say, in both directions and before anything is
-        # awaited; a callback that has ended only counts once the core has heard of it.
+        # Only the core decides what may be fetched, in both directions and before anything is
+        # awaited; the end of a callback counts only once the core has received it.
         shown = self._core.fetchable, self._core.assigned_ids
         if shown[0] is not self._shown[0] or shown[1] is not self._shown[1]:
             self._shown = shown
@@ -301,7 +302,7 @@ class GroupDriver:
                 self._tell(command)
 
     def _assign(self, command: AssignorCommand) -> None:
-        """Commands about client-side assignors."""
+        """Perform commands about client-side assignors."""
         match command:
             case CallAssignors():
                 self._steps.start(self._call_assignors, command)
@@ -317,7 +318,7 @@ class GroupDriver:
                 raise AssertionError(f"no such command: {command!r}")
 
     def _tell(self, command: Output) -> None:
-        """Commands that only say something."""
+        """Perform commands that only report something."""
         log = self._log
         match command:
             case ForgetCoordinator(why=why):
@@ -346,7 +347,7 @@ class GroupDriver:
             case NotPolled():
                 self._tell_stall(command)
             case Note() | EpochChanged():
-                pass  # of interest to those who watch, who read along
+                pass  # for observers only; they get each step
             case _:
                 raise AssertionError(f"no such command: {command!r}")
 
@@ -373,7 +374,8 @@ class GroupDriver:
                 self._errors.raise_always(command.error)
 
     def _on_late(self, late_ms: int) -> None:
-        """Checks the clock once a second. A late check means that the event loop was busy."""
+        """Handle a late timer. The clock is checked once a second; a late check means that the
+        event loop was busy."""
         self._observers.late(late_ms)
         self._tell_waits()
         interval_ms = self.member.snapshot().heartbeat_interval_ms if late_ms >= _LATE_MS else 0
@@ -390,7 +392,7 @@ class GroupDriver:
             self._log.say(level, line)
 
     def problems(self) -> tuple[str, ...]:
-        """What the consumer has waited for for more than a second."""
+        """Describe the waits of more than a second."""
         return self._waits.problems(self._clock.now_ms())
 
     # -- what takes time ---------------------------------------------------------------------

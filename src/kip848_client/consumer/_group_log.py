@@ -1,5 +1,5 @@
-"""Log lines about a group. Each has its facts as fields beside the text (``extra``), so that a log
-that is kept as JSON can be searched by them."""
+"""Log lines about a group. Each has its facts as fields in addition to the text (``extra``), so
+that JSON logs can be searched by them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NONE: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 class GroupLog:
-    """``fields`` and ``member_epoch`` go with every line."""
+    """``fields`` and ``member_epoch`` are added to every line."""
 
     def __init__(
         self, group_id: str, fields: Mapping[str, object], member_epoch: Callable[[], int]
@@ -32,7 +32,7 @@ class GroupLog:
         *,
         cause: BaseException | None = None,
     ) -> None:
-        """A line that begins with the group."""
+        """Log a line that begins with the group."""
         self.say_only(level, f"group {self._group_id}: {text}", fields, cause=cause)
 
     def say_only(
@@ -43,6 +43,6 @@ class GroupLog:
         *,
         cause: BaseException | None = None,
     ) -> None:
-        """A line as it is. ``fields`` must not be names of attributes of a ``LogRecord``."""
+        """Log a line as it is. ``fields`` must not be names of attributes of a ``LogRecord``."""
         extra = {**self._fields, "member_epoch": self._member_epoch(), **fields}
         _log.log(level, "%s", text, exc_info=cause, extra=extra)

@@ -1,14 +1,14 @@
 """The user's rebalance listener: its shape, and how it is called.
 
-Calls are made one at a time, in the order in which the group asked for them, on a task of the
-consumer's while heartbeats go on. A listener may use the consumer freely (commit, seek, pause,
-position); it may not ``stop`` it, because stopping waits for the listener.
+Calls are made one at a time, in the order of the group's requests, on a task of the consumer while
+heartbeats continue. A listener may use the consumer freely (commit, seek, pause, position); it may
+not ``stop`` it, because stopping waits for the listener.
 
-A listener that raises (a CancelledError, too), or takes longer than its time (it is cancelled
-then, and again each second until it ends), has failed: the application gets a ``CallbackError``
-from its next call for records, and the same partitions are given to the listener again after that.
-Nothing is acknowledged to the group in between. A failed ``on_partitions_lost`` is only reported,
-because the partitions are gone whatever it says.
+A listener that raises (even a CancelledError), or exceeds its timeout (it is cancelled then, and
+again each second until it ends), has failed: the application's next call for records raises
+``CallbackError``, and the listener is called again with the same partitions after that. Nothing is
+acknowledged to the group in between. A failed ``on_partitions_lost`` is only reported, because the
+partitions are lost in any case.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ Hook = Callable[[set[TopicPartition]], Any]
 
 
 def checked_listener(listener: object) -> RebalanceListener:
-    """``listener``, if it has the methods. Raises ``ConfigError``."""
+    """Check that ``listener`` has the methods. Raises ``ConfigError``."""
     for name in ("on_partitions_revoked", "on_partitions_assigned"):
         if not callable(getattr(listener, name, None)):
             raise ConfigError(f"the listener {shown(listener)} has no method {name}")
@@ -86,7 +86,7 @@ def checked_listener(listener: object) -> RebalanceListener:
 
 
 def listener_method(listener: object | None, name: str) -> Hook | None:
-    """The method to call for an occasion, ``None`` when there is no listener for it."""
+    """Return the listener's method of this name; ``None`` if there is none."""
     found: Hook | None = getattr(listener, name, None)
     if found is None and name == "on_partitions_lost":
         found = getattr(listener, "on_partitions_revoked", None)
@@ -94,7 +94,7 @@ def listener_method(listener: object | None, name: str) -> Hook | None:
 
 
 def _ignore(_task: asyncio.Task[None]) -> None:
-    """There is no listener."""
+    """The call without a listener."""
 
 
 async def call_listener(

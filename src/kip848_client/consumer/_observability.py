@@ -1,4 +1,4 @@
-"""What can be seen of a consumer while it runs: its membership, its health, what happens to it."""
+"""The observable state of a consumer: its membership, health and events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ V = TypeVar("V")
 
 
 class Observability(OffsetQueries[K, V]):
-    """The part of ``Consumer`` that is for looking at it."""
+    """The observing methods of ``Consumer``."""
 
     def __init__(self, config: ConsumerConfig) -> None:
         super().__init__(config)
@@ -29,7 +29,7 @@ class Observability(OffsetQueries[K, V]):
 
     @property
     def member(self) -> MemberView | None:
-        """What the membership looks like now, ``None`` without one. A frozen snapshot."""
+        """The current membership, ``None`` without one. A frozen snapshot."""
         engine = self._engine
         if engine is None or engine.group_driver is None:
             return None

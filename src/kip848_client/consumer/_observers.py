@@ -1,7 +1,7 @@
-"""What observes a consumer: its metrics and the streams of its events.
+"""A consumer's observers: its metrics and event streams.
 
-Fetching and polling have meters of their own, and the group driver calls ``took``. The path of
-records is not touched.
+Fetching and polling have meters of their own, and the group driver calls ``took``. The record path
+is not touched.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["ConsumerObservers"]
 
 
 class ConsumerObservers(MemberObservers):
-    """Those of one consumer."""
+    """The observers of one consumer."""
 
     def __init__(self, config: ConsumerConfig, clock: Clock, hub: EventHub) -> None:
         super().__init__(
@@ -55,7 +55,7 @@ class ConsumerObservers(MemberObservers):
 
     @contextmanager
     def looking_up(self) -> Generator[None]:
-        """The application waits to hear what is committed."""
+        """Note that the application waits for committed offsets."""
         began_ms = self._clock.now_ms()
         try:
             yield
@@ -65,11 +65,11 @@ class ConsumerObservers(MemberObservers):
                 self._group_meter.looked_up(now_ms, now_ms - began_ms)
 
     def fetch_meter(self, core: FetchCore) -> FetchMeter | None:
-        """What measures fetching, if anything is measured."""
+        """The meter of fetching, if metrics are on."""
         if self.metrics is None:
             return None
         return FetchMeter(self.metrics, core, committed=self._committed)
 
     def poll_meter(self) -> PollMeter | None:
-        """What measures calls for records, if anything is measured."""
+        """The meter of calls for records, if metrics are on."""
         return PollMeter(self.metrics) if self.metrics is not None else None

@@ -1,4 +1,4 @@
-"""What a consumer can be asked about offsets and topics, whether it consumes them or not."""
+"""Queries of offsets and topics, whether consumed or not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ V = TypeVar("V")
 
 
 class OffsetQueries(Generic[K, V]):
-    """The part of ``Consumer`` that looks things up and changes nothing."""
+    """The read-only queries of ``Consumer``."""
 
     def __init__(self, config: ConsumerConfig) -> None:
         self._config = config
@@ -233,7 +233,7 @@ class OffsetQueries(Generic[K, V]):
     # -- inside ----------------------------------------------------------------------------------
 
     def _run(self) -> Engine[K, V]:
-        """The engine, which must be working. Raises what ended it."""
+        """Return the engine if it works. Raises the error that ended it."""
         engine = self._look()
         engine.errors.check_fatal()
         return engine
@@ -249,11 +249,11 @@ class OffsetQueries(Generic[K, V]):
         self._runtime.check_home()
 
     def _look(self) -> Engine[K, V]:
-        """The engine, to look at or to take leave of."""
+        """Return the engine, even if it has failed."""
         self._runtime.check_started()
         if self._engine is None or self._runtime.is_closed:
             raise self._runtime.closed()
-        return self._engine  # also while it closes: the listener may commit
+        return self._engine  # even while closing: the listener may commit
 
     async def _offsets_at(
         self, partitions: Iterable[tuple[str, int]], at: int

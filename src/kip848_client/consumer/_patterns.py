@@ -1,7 +1,7 @@
-"""The pattern of a subscription: what a user may pass, and what the broker gets.
+"""The pattern of a subscription: checking it, and translating it for the broker.
 
-The broker matches with RE2/J. google-re2 knows the same language but for a few corners, so what it
-refuses is refused here, at the call, and the broker has the last word.
+The broker matches with RE2/J. google-re2 implements the same language except for a few corner
+cases, so patterns it refuses are refused here, at the call; the broker has the final decision.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ __all__ = ["checked_pattern"]
 _STRING_BYTES_MAX: Final = 2**15 - 1
 _RE2_FLAGS: Final = ((re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL, "s"))
 _WITHOUT_EFFECT: Final = re.ASCII | re.UNICODE | re.DEBUG
-"""The names of topics are ASCII."""
+"""Flags without effect, because topic names are ASCII."""
 _MEMORY_MAX_BYTES: Final = 2**28
-"""RE2/J has no such limit; the default of 8 MB would refuse what the broker takes."""
+"""RE2/J has no such limit; the default of 8 MB would refuse patterns that the broker accepts."""
 
 
 def checked_pattern(pattern: object) -> str | None:
@@ -68,7 +68,7 @@ def _check_size(text: str) -> None:
 
 
 def _check_syntax(text: str) -> None:
-    import re2  # only those who use patterns load it
+    import re2  # loaded only if a pattern is used
 
     options: Any = re2.Options()
     options.log_errors = False

@@ -1,22 +1,21 @@
-"""How the application gets records, and what its asking means to everything else.
+"""How the application gets records, and what a poll means to the other parts.
 
-To ask for records says four things: records handed out before are done with (so they may be
-committed, and partitions be given up), the application is alive (``max.poll.interval.ms``), errors
-may be raised now, and the event loop shall have a chance: a consumer that always finds records
-would otherwise never let heartbeats run, so at least every 10 ms one call gives way.
+A call for records means four things: records delivered before are done (so they may be committed,
+and partitions released), the application is alive (``max.poll.interval.ms``), errors may be raised
+now, and the event loop gets a turn: a consumer that always finds records would otherwise never let
+heartbeats run, so at least every 10 ms one call yields.
 
-The fast way costs one comparison of the clock and one of the task; everything else is done at most
-every 10 ms, or when somebody wants ``attention``.
+The fast path costs one comparison of the clock and one of the task; everything else is done at most
+every 10 ms, or on request (``attention``).
 
 Who holds records
 -----------------
 The *holder* of records is the task that asked for them; it is done with them when it asks again.
-Several tasks may ask, and each speaks for itself.
-``wait_for(consumer.getone(), 5)`` runs the call in a task of its own: the holder is the one that
-*made* the call, which the ``caller`` of these methods is for. A task that has ended cannot come
-back: what it holds is done at the next call of any task. A stopped consumer gets no next call, so
-the way in which the task ended decides: a task that returned is done with its records, a task that
-failed or was cancelled is not.
+Several tasks may ask, each for itself. ``wait_for(consumer.getone(), 5)`` runs the call in a task
+of its own: the holder is the one that *made* the call, passed as ``caller`` to these methods. A
+task that has ended cannot return: its records are done at the next call of any task. A stopped
+consumer gets no next call, so the way in which the task ended decides: after a return its records
+are done, after a failure or cancellation they are not.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ __all__ = ["Caller", "PollObserver", "Poller", "calling_task"]
 _log = logging.getLogger("kip848_client")
 
 Caller = asyncio.Task[Any] | None
-"""The task that made a call; ``None`` when no task did, and the one that runs it is meant."""
+"""The task that made a call; ``None`` means the task that runs the call."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -55,7 +54,7 @@ _AT_ONCE: Final = float("-inf")
 
 
 class PollObserver(Protocol):
-    """Who wants to know that the application polls: the membership, if there is one."""
+    """Notified when the application polls (the group membership, if any)."""
 
     @property
     def wants_poll(self) -> bool:
@@ -63,16 +62,16 @@ class PollObserver(Protocol):
         ...
 
     def polled(self, *, waiting: bool) -> None:
-        """The application asked for records; ``waiting``: and is suspended until some come."""
+        """The application asked for records; ``waiting``: and is suspended until there are some."""
         ...
 
     def poll_ended(self) -> None:
-        """It has got its answer after ``polled(waiting=True)``."""
+        """The call after ``polled(waiting=True)`` has ended."""
         ...
 
 
 class Poller(Generic[K, V]):
-    """Hands records to the application."""
+    """Delivers records to the application."""
 
     def __init__(
         self,
@@ -98,32 +97,32 @@ class Poller(Generic[K, V]):
         self._announced = False
         self._patient: list[asyncio.Future[None]] = []
         self._iterating: Caller = None
-        """Who may take records by the fast way."""
+        """The task that may use the fast path."""
         self._stoppers: set[Caller] = set()
         self._stopped = False
         self._closed = False
         self._attention = False
 
     def observe(self, observer: PollObserver) -> None:
-        """Tell ``observer`` of every poll from now on."""
+        """Notify ``observer`` of every poll from now on."""
         self._observer = observer
 
     def attention(self) -> None:
-        """Make the next call look at errors and the observer."""
+        """Make the next call check errors and notify the observer."""
         self._attention = True
         self._chores_at_s = _AT_ONCE
 
     def came_back(self, caller: Caller) -> None:
-        """This task is done with what it has."""
+        """Mark the records held by this task as done."""
         if caller is None or caller.get_loop() is not self._loop:
-            return  # the call itself says so; or is refused
+            return  # the call itself does it; or is refused
         self._path.in_flight.mark_done(caller)
         self._let_go()
 
     def stop(self, caller: Caller, *, done: bool) -> None:
-        """Hand nothing out any more: refuse every further call, those that wait now included.
+        """Stop delivering: refuse every further call, including those waiting now.
 
-        ``caller`` is not waited for by ``drain``; what it has is ``done``, or never will be.
+        ``drain`` does not wait for ``caller``; ``done``: whether its records count as done.
         """
         self._stopped = True
         self._stoppers.add(caller)
@@ -135,7 +134,7 @@ class Poller(Generic[K, V]):
         self._path.wake()
 
     async def drain(self, deadline_s: Callable[[], float]) -> None:
-        """After ``stop``: return when no task that could come back holds records, or at the
+        """After ``stop``: return when no task that could still return holds records, or at the
         deadline (by the loop's clock; it may move while ``hasten`` is called)."""
         while holders := [each for each in self._holders() if not each.done()]:
             left_s = deadline_s() - self._now()
@@ -151,46 +150,46 @@ class Poller(Generic[K, V]):
                 self._path.in_flight.mark_done(holder)
 
     def hasten(self) -> None:
-        """Let ``drain`` look at its deadline again."""
+        """Let ``drain`` check its deadline again."""
         self._let_go()
 
     def close(self) -> None:
-        """After ``stop``: wait for no task any more."""
+        """After ``stop``: stop waiting for tasks."""
         self._stopped = self._closed = True
         self.attention()
         self._let_go()
         self._path.wake()
 
     def take(self) -> Record[K, V] | None:
-        """The next record, for who got the one before from ``next`` and is done with it; ``None``
-        if something else has to be done first."""
+        """Return the next record to the task that got the previous one from ``next`` and is done
+        with it; ``None`` if something else has to be done first."""
         if monotonic() >= self._chores_at_s:
             return None
         home = self._home  # checked here, because a call costs a tenth of what a record does
         if task_of(home.loop) is not self._iterating or get_ident() != home.thread:
-            return None  # the slow way says what is wrong with the loop
+            return None  # the slow path raises the error about the loop
         path = self._path
         try:
             record = next(path.current, None)
         except BaseException as err:
             path.fast_way_failed()
             if isinstance(err, RecordUnreadable):
-                return None  # the slow way raises it
+                return None  # the slow path raises it
             raise
         if record is not None:
             path.newest = record
         return record
 
     async def next(self) -> Record[K, V]:
-        """As ``one``, for who iterates: the calling task gets the records after it by ``take``."""
+        """As ``one``, for iteration: the calling task gets the following records by ``take``."""
         record = await self.one()
         self._iterating = task = current_task(self._loop)
-        if task is not None:  # else any call without a task would seem to be its own
+        if task is not None:  # otherwise any call without a task would match
             self._path.begin_fast_way()
         return record
 
     async def one(self, only: Only = (), caller: Caller = None) -> Record[K, V]:
-        """The next record, as soon as there is one."""
+        """Wait for the next record."""
         caller = await self._begin(only, caller)
         try:
             record = self._path.take_one(only)
@@ -223,8 +222,8 @@ class Poller(Generic[K, V]):
     async def many(
         self, only: Only, timeout_s: float, records_max: int | None, caller: Caller = None
     ) -> dict[TopicPartition, list[Record[K, V]]]:
-        """The records that are there, or the first to come within the time; else none, also when
-        the consumer is stopped meanwhile."""
+        """The records available now, or the first to arrive in time; otherwise none, also if the
+        consumer is stopped meanwhile."""
         path = self._path
         return await self._some(
             lambda: path.take_many(only, records_max), only, timeout_s, caller, records_max
@@ -287,8 +286,8 @@ class Poller(Generic[K, V]):
             self._stop_waiting()
 
     async def until_done(self, partitions: Iterable[TopicPartition]) -> None:
-        """Return when the application is done with what it got of these partitions: it has come
-        back for more, or closes."""
+        """Return when the application is done with the records it got of these partitions: it has
+        asked for more, or closes."""
         wanted = tuple(partitions)
         while self._path.in_flight.is_busy(wanted) and not self._closed:
             future: asyncio.Future[None] = self._loop.create_future()
@@ -299,8 +298,8 @@ class Poller(Generic[K, V]):
     # -- inside --------------------------------------------------------------------------------
 
     async def _begin(self, only: Only, caller: Caller) -> Caller:
-        """What comes before every hand-out; returns who will hold it."""
-        if caller is None:  # else it came back when it made the call
+        """Prepare a delivery; returns the future holder."""
+        if caller is None:  # otherwise marked as done when the call was made
             caller = current_task(self._loop)
             self._path.in_flight.mark_done(caller)
         if self._meter is not None:
@@ -309,7 +308,7 @@ class Poller(Generic[K, V]):
         try:
             self._check(only)
         except Kip848Error:
-            await asyncio.sleep(0)  # or who asks again at once keeps the loop from curing it
+            await asyncio.sleep(0)  # or an immediate retry starves the loop that would cure it
             raise
         if wanted or monotonic() >= self._chores_at_s:
             await asyncio.sleep(0)
@@ -326,8 +325,7 @@ class Poller(Generic[K, V]):
         return caller
 
     async def _make(self, unmade: NotMade, limit: int) -> None:
-        """Let deserializers make records, for a call that waits: it is the application now that is
-        waited for."""
+        """Deserialize records for a waiting call: meanwhile the wait is the application's own."""
         self._stop_waiting()
         try:
             await self._deserializing.make(unmade.readers, limit)
@@ -345,15 +343,15 @@ class Poller(Generic[K, V]):
         self._path.raise_pending_error(only)
 
     def _holders(self) -> list[asyncio.Task[Any]]:
-        """The tasks that hold records, but those that stop the consumer."""
+        """The tasks that hold records, except those that stop the consumer."""
         held = self._path.in_flight.holders()
         return [
             each for each in held if isinstance(each, asyncio.Task) and each not in self._stoppers
         ]
 
     def _take_over(self) -> None:
-        """Tasks that have ended do not come back by themselves. (Called after the loop had its
-        turn: the failure of one task may be about to cancel the one that asks.)"""
+        """Handle holders that have ended and cannot return. (Called after the loop had its turn:
+        the failure of one task may be about to cancel the calling one.)"""
         in_flight = self._path.in_flight
         for holder in self._holders():
             if holder.done():
@@ -393,8 +391,8 @@ class Poller(Generic[K, V]):
 
 
 def calling_task() -> Caller:
-    """The task that is running, if one is: a call may also be made outside of an event loop, to be
-    run in one."""
+    """Return the running task, if any: a call may also be created outside an event loop, to be run
+    in one."""
     try:
         return current_task()
     except RuntimeError:
@@ -402,11 +400,11 @@ def calling_task() -> Caller:
 
 
 def _returned(task: asyncio.Task[Any]) -> bool:
-    """Whether a task that has ended did so in order."""
+    """Whether an ended task returned normally."""
     if task.cancelled():
         return False
     error = task.exception()
-    if error is not None:  # asyncio takes the look for interest and would not report it any more
+    if error is not None:  # asyncio counts the access as handling and would no longer report it
         _log.error("a task that held records failed; they are not committed", exc_info=error)
     return error is None
 

@@ -1,8 +1,8 @@
-"""Positions as the user asks for them: seeks, ``position()``, offsets by time.
+"""The user's calls about positions: seeks, ``position()``, offsets by time.
 
-Where a partition begins is for the fetch core to find; here are the calls that wait for something.
-A call that fails or is cancelled changes nothing: the core moves partitions only when it is told
-what was found, and lets a younger seek win, and the loss of the partition.
+The fetch core decides where a partition begins; here are the calls that wait. A call that fails or
+is cancelled changes nothing: the core moves partitions only once it has the result, and a newer
+seek or the loss of the partition wins.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from kip848_client.errors import ConsumerClosed, not_assigned
 __all__ = ["Positions"]
 
 Committed = Mapping[TopicPartition, CommittableOffset | None]
-"""What a group has stored; ``None`` for nothing."""
+"""A group's committed offsets; ``None`` for none."""
 
 
 class Positions:
-    """``patience_ms``: how long a call goes on trying."""
+    """Positions of one consumer. ``patience_ms``: how long a call retries."""
 
     def __init__(
         self, fetching: FetchDriver, errors: ErrorBox, clock: Clock, *, patience_ms: int
@@ -51,7 +51,7 @@ class Positions:
         return await self._fetching.offsets(times, self._clock.now_ms() + self._patience_ms)
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Continue at ``offset``, wherever an older wish leads."""
+        """Continue at ``offset``, overriding older seeks."""
         self._fetching.post(Sought(tp, offset))
 
     async def seek_to(self, partitions: Collection[TopicPartition], time: int) -> None:
@@ -69,7 +69,7 @@ class Positions:
         partitions: Collection[TopicPartition],
         look_up: Callable[[Collection[TopicPartition]], Awaitable[Committed]],
     ) -> Committed:
-        """As ``seek_to``, to what ``look_up`` finds, where it finds something."""
+        """As ``seek_to``, to the offsets that ``look_up`` finds."""
         stored: Committed = {}
 
         async def look_up_committed() -> dict[TopicPartition, StoredOffset]:
@@ -100,9 +100,9 @@ class Positions:
             self._fetching.post(SeekEnded(ticket, found, committed))
 
     async def wait_for(self, tp: TopicPartition) -> int:
-        """The position, as soon as there is one, which this makes sure of: inside the listener's
-        call it has not been looked for yet. Raises ``NotAssigned``, also when the partition is
-        taken away meanwhile, and what stands in its way, ``NoOffsetForPartition`` above all."""
+        """Wait for the position, starting a look-up if needed: inside the listener's call there is
+        none yet. Raises ``NotAssigned``, also if the partition is revoked meanwhile, and the error
+        that stops the partition, typically ``NoOffsetForPartition``."""
         core = self._fetching.core
         if not self._closed and core.position(tp) is None:
             self._fetching.post(Started((tp,)))
@@ -130,7 +130,7 @@ class Positions:
         self.stir()
 
     def stir(self) -> None:
-        """Let every wait look again whether it still makes sense."""
+        """Let every wait check its condition again."""
         for moved in tuple(self._waiting):
             if not moved.done():
                 moved.set_result(None)

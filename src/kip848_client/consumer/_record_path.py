@@ -1,19 +1,18 @@
-"""The way of a record from the fetch core's buffer to the application.
+"""The path of a record from the fetch core's buffer to the application.
 
-``RecordPath`` hands records out one by one, in lists or as views, and knows which of them the
-application is still busy with: that is noted in ``_held``, which belongs to the task that asks;
-who that is and when it comes back is for the caller to say. ``report`` brings an ``OffsetTracker``
-up to date when it is asked for.
+``RecordPath`` delivers records one by one, in lists or as views, and tracks which of them the
+application still holds, in ``_held`` per task; the caller passes the task and reports when it asks
+again. ``report`` updates an ``OffsetTracker`` on request.
 
-Nothing here awaits between looking at a partition and handing its records out, so a partition that
-was held or taken away in between two awaits cannot leak a record.
+Nothing here awaits between checking a partition and delivering its records, so a partition that was
+held or revoked between two awaits cannot leak a record.
 
 The fast way
 ------------
-Whoever iterates takes the next record straight from ``current``, the iterator of the batch that is
-being read, and leaves it in ``newest``. The book is kept later, by ``settle``, before anybody looks
-at it. ``current`` is empty whenever there is something else to do: at the end of a batch, after a
-change of what may be handed out, after any other way of taking.
+Iteration takes records directly from ``current``, the iterator of the batch being read, and leaves
+the last one in ``newest``. Positions are recorded later, by ``settle``, before they are read.
+``current`` is empty whenever there is something else to do: at the end of a batch, after a change
+of what may be delivered, after any other way of taking records.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ Only = Collection[TopicPartition]
 
 
 class _Reading(NamedTuple):
-    """A slice that is being read. The core may give it another cursor."""
+    """A slice being read. The core may give it another cursor."""
 
     slice: Slice
     cursor: Cursor
@@ -69,23 +68,23 @@ class _Reading(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """So many records were read of a slice, from there on."""
+    """Number of records read from a slice, and where reading started."""
 
     reading: _Reading
     before: CommittableOffset
     records: int
 
     def undo(self) -> None:
-        """They come again, unless the position was moved meanwhile."""
+        """Put the records back, unless the position was moved meanwhile."""
         slice_, cursor, reader = self.reading
         if cursor is slice_.cursor:
             reader.go_back(self.before.offset, self.before.leader_epoch)
 
 
 class RecordPath(Generic[K, V]):
-    """Records of the assigned partitions. ``post`` gives the core an event; ``moved`` is called
-    when a position changed otherwise than by handing out, ``handed_out`` with each slice that was
-    handed out to its end."""
+    """Records of the assigned partitions. ``post`` passes an event to the core; ``moved`` is called
+    when a position changed other than by delivery, ``handed_out`` with each slice that was
+    delivered to its end."""
 
     def __init__(
         self,
@@ -110,23 +109,22 @@ class RecordPath(Generic[K, V]):
         self._held = self._in_flight.of(None)
         self._touched: dict[TopicPartition, None] = {}
         self._reading: _Reading | None = None
-        """From which ``current`` is, if that is not empty."""
+        """The slice that ``current`` reads, if it is not empty."""
         self.current: Iterator[Record[K, V]] = _NOTHING
-        """The fast way; see the module."""
+        """The fast path; see the module."""
         self.newest: Record[K, V] | None = None
-        """The record that was taken last by the fast way, until the book is kept."""
+        """The last record taken by the fast path, until ``settle``."""
 
     # -- handing out -------------------------------------------------------------------------
 
     def serve(self, holder: object) -> None:
-        """What is handed out next is for this task, which is done with what it has got by the fast
-        way."""
+        """Deliver to this task from now on; it is done with the records of the fast path."""
         self.stop_fast_way()
         self._held = self._in_flight.of(holder)
 
     def take_one(self, only: Only = ()) -> Record[K, V] | None:
-        """The next record that is there, or ``None``. Raises ``RecordUnreadable``, and ``NotMade``
-        where deserializers have to be awaited first."""
+        """The next available record, or ``None``. Raises ``RecordUnreadable``, and ``NotMade`` if
+        async deserializers must run first."""
         self.stop_fast_way()
         core = self._core
         later: set[TopicPartition] = set()
@@ -148,45 +146,45 @@ class RecordPath(Generic[K, V]):
             except STOPS as err:
                 self._damaged(slice_, err)
                 if cursor.readable:
-                    return None  # nobody heard of it: the consumer has ended
+                    return None  # the event was dropped: the consumer has ended
                 continue
             except RecordUnreadable:
-                core.turn(tp)  # the others' records before the next attempt
+                core.turn(tp)  # records of other partitions before the next attempt
                 raise
             if record is None:
                 self._finish(slice_)
                 self._post(BufferRead())
                 continue
             if core.changes == changes:
-                self._reading = reading  # else a deserializer has paused it, sought, ...
+                self._reading = reading  # otherwise a deserializer has paused it, sought, ...
             self._open(slice_, before)
             return record
         return None
 
     def begin_fast_way(self) -> None:
-        """Of the record that was handed out just now: it is the only one that its holder has, who
-        will be done with it when it asks for the next."""
+        """Begin at the record just delivered: it is the only one its holder has, and is done when
+        the holder asks for the next."""
         if self._reading is not None:
             self.current = self._reading.reader.current
 
     def fast_way_failed(self) -> None:
-        """A record could not be read: taking it otherwise says why."""
+        """Leave the fast path after an unreadable record: the slow path raises the reason."""
         if self._reading is not None:
             self._reading.reader.resume()
         self.stop_fast_way()
 
     def stop_fast_way(self) -> None:
-        """Keep the book; the next record is taken otherwise."""
+        """Record the position; the next record is taken by the slow path."""
         self.settle()
         self.current, self._reading = _NOTHING, None
 
     def settle(self) -> None:
-        """Keep the book of what was taken by the fast way."""
+        """Record the position of the records taken by the fast path."""
         newest, reading = self.newest, self._reading
         self.newest = None
         if newest is None or reading is None:
-            return  # a deserializer has ended the fast way: the record before is open instead
-        # not the first record of its batch, so what is before it has the batch's epoch
+            return  # a deserializer ended the fast path: the previous record is open instead
+        # not the first record of its batch, so the previous one has the batch's epoch
         before = CommittableOffset(newest.offset, reading.cursor.consumed_epoch)
         self._held.clear()
         self._held.add(reading.slice.tp, before)
@@ -195,9 +193,9 @@ class RecordPath(Generic[K, V]):
     def take_many(
         self, only: Only = (), records_max: int | None = None
     ) -> dict[TopicPartition, list[Record[K, V]]]:
-        """Records that are there, at most ``records_max``, by partition. What comes before a record
-        that cannot be read is handed out; the next call raises ``RecordUnreadable``. Raises
-        ``NotMade`` where there is nothing for which deserializers have not to be awaited first."""
+        """Available records, at most ``records_max``, by partition. Records before an unreadable
+        one are delivered; the next call raises ``RecordUnreadable``. Raises ``NotMade`` if
+        everything available needs async deserializers first."""
 
         def take(reader: Reader, _slice: Slice, left: int | None) -> list[Record[K, V]]:
             return reader.take(left)
@@ -207,7 +205,7 @@ class RecordPath(Generic[K, V]):
     def take_batches(
         self, only: Only = (), records_max: int | None = None
     ) -> dict[TopicPartition, RecordBatchView[K, V]]:
-        """As ``take_many``, without an object a record."""
+        """As ``take_many``, without an object per record."""
 
         def take(reader: Reader, slice_: Slice, left: int | None) -> RecordBatchView[K, V]:
             gathered = Gathered() if left is None else Gathered(left)
@@ -219,7 +217,7 @@ class RecordPath(Generic[K, V]):
     def _take(
         self, take: Callable[[Reader, Slice, int | None], Any], only: Only, left: int | None
     ) -> dict[TopicPartition, Any]:
-        """Of each partition what its first slice has; of the next ones if that is nothing."""
+        """Take the first slice of each partition; the following ones if that yields nothing."""
         self.stop_fast_way()
         while slices := self._core.slices(only):
             read: list[_Read] = []
@@ -227,7 +225,7 @@ class RecordPath(Generic[K, V]):
                 taken, finished = self._take_firsts(take, slices, left, read)
             except (NotMade, RecordUnreadable):
                 raise
-            except BaseException:  # Ctrl-C, memory that is out: nobody gets what was taken
+            except BaseException:  # Ctrl-C, out of memory: the records are lost, so undo
                 for each in read:
                     each.undo()
                 raise
@@ -242,13 +240,14 @@ class RecordPath(Generic[K, V]):
         left: int | None,
         read: list[_Read],
     ) -> tuple[dict[TopicPartition, Any], bool]:
-        """What these have, and whether one is at its end; ``read`` gets each that was read."""
+        """Take records of these slices; returns whether one is at its end. ``read`` gets each that
+        was read."""
         taken: dict[TopicPartition, Any] = {}
         finished = False
         unmade: list[AheadReader] = []
         for slice_ in slices:
             if not slice_.cursor.readable:
-                continue  # since a slice before it was damaged
+                continue  # because an earlier slice was damaged
             before = CommittableOffset(slice_.cursor.consumed, slice_.cursor.consumed_epoch)
             reading = self._reading_of(slice_)
             try:
@@ -279,7 +278,7 @@ class RecordPath(Generic[K, V]):
     def _take_of(
         self, take: Callable[[Reader, Slice, int | None], Any], reading: _Reading, left: int | None
     ) -> Any:
-        """The view of a slice; ``None`` if it is damaged or has to be unpacked first."""
+        """The view of a slice; ``None`` if it is damaged or has to be decompressed first."""
         slice_ = reading.slice
         self._touched[slice_.tp] = None
         try:
@@ -295,7 +294,7 @@ class RecordPath(Generic[K, V]):
             raise
 
     def _book(self, read: Iterable[_Read]) -> bool:
-        """This is handed out now; returns whether a slice is at its end."""
+        """Record these as delivered; returns whether a slice is at its end."""
         finished = False
         for reading, before, records in read:
             slice_ = reading.slice
@@ -307,7 +306,7 @@ class RecordPath(Generic[K, V]):
         return finished
 
     def _open(self, slice_: Slice, before: CommittableOffset) -> None:
-        """Records of the slice were handed out; unless a deserializer has moved the position."""
+        """Add a delivered slice to the holder, unless a deserializer has moved the position."""
         if slice_.cursor.generation == self._core.generation(slice_.tp):
             self._held.add(slice_.tp, before)
 
@@ -323,7 +322,7 @@ class RecordPath(Generic[K, V]):
         return finished
 
     def raise_pending_error(self, only: Only = ()) -> None:
-        """Raise what has stopped a partition whose records were all handed out, if anything did."""
+        """Raise the error of a stopped partition whose records were all delivered, if any."""
         trouble = self._core.pending_error(only)
         if trouble is not None:
             tp, error = trouble
@@ -339,14 +338,14 @@ class RecordPath(Generic[K, V]):
     # -- waiting for records -----------------------------------------------------------------
 
     def waiter(self) -> asyncio.Future[None]:
-        """A future that ends when records may be there, or at ``wake``."""
+        """A future that ends when records may be available, or at ``wake``."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.add(future)
         future.add_done_callback(self._waiters.discard)
         return future
 
     def wake(self) -> None:
-        """Let everyone who waits for records look again."""
+        """Let all calls waiting for records check again."""
         for future in list(self._waiters):
             if not future.done():
                 future.set_result(None)
@@ -362,7 +361,7 @@ class RecordPath(Generic[K, V]):
 
     def readable(self) -> None:
         self.wake()
-        self._moved()  # or there is a reason why it cannot
+        self._moved()  # or there is an error
 
     def changed(self) -> None:
         self.stop_fast_way()
@@ -374,12 +373,12 @@ class RecordPath(Generic[K, V]):
 
     @property
     def in_flight(self) -> InFlight:
-        """Who holds what."""
+        """The records held by tasks."""
         self.settle()
         return self._in_flight
 
     def report(self) -> None:
-        """Bring the tracker up to date: what is done, and what is delivered and still open."""
+        """Update the tracker: what is done, and what is delivered and still open."""
         open_before = self.in_flight.open()
         delivered: list[tuple[TopicPartition, int, int]] = []
         for tp in self._touched:
@@ -399,7 +398,7 @@ class RecordPath(Generic[K, V]):
         self._touched = dict.fromkeys(open_before)
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
-        """What was handed out of these is not open any more: they are gone, or were moved."""
+        """Forget delivered records of these: the partitions are gone, or were moved."""
         for tp in partitions:
             self.in_flight.drop(tp)
             self._touched.pop(tp, None)
@@ -416,7 +415,8 @@ class RecordPath(Generic[K, V]):
         return reading
 
     def _damaged(self, slice_: Slice, error: Kip848Error) -> None:
-        """Bytes are no records from the cursor on; the core has them fetched again, or stops."""
+        """Report bytes that cannot be decoded from the cursor on; the core fetches them again, or
+        stops."""
         self._readings.pop(slice_.tp, None)
         cursor = slice_.cursor
         is_final = isinstance(error, BatchUnreadable)

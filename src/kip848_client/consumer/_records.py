@@ -1,4 +1,4 @@
-"""What a consumer hands out and takes in beside records: offsets."""
+"""The offset types of a consumer's API."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The requests of a group: each is sent once, and each ending is one event.
+"""The requests of a group: each is sent once, and each outcome is one event.
 
-What an ending means, and whether to ask again, is for the core to say.
+The core decides what an outcome means, and whether to retry.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ __all__ = ["GroupRequests"]
 _log = logging.getLogger("kip848_client")
 
 _BY_ID: Final = (12, 32767)
-"""Metadata versions that take topic ids."""
+"""Metadata versions that accept topic ids."""
 
 
 class GroupRequests:
-    """Sends what the core asks for. ``unsupported`` makes the error for a broker without
-    KIP-848. ``offers_assignors``: whether the member does."""
+    """Sends the core's requests. ``unsupported`` builds the error for a broker without KIP-848.
+    ``offers_assignors``: whether the member does."""
 
     def __init__(
         self,
@@ -96,14 +96,14 @@ class GroupRequests:
         self._unsupported = unsupported
         self._offers_assignors = offers_assignors
         self._fields: Final = {**(fields or {"group_id": group_id}), "member_id": member_id}
-        """What each line of the log says beside its text."""
+        """Fields added to each log line."""
 
     def forget_coordinator(self) -> None:
         """The next request to the coordinator looks it up again."""
         self._transport.forget_coordinator()
 
     async def heartbeat(self, command: SendHeartbeat) -> Input:
-        """ConsumerGroupHeartbeat, to the coordinator that is known."""
+        """ConsumerGroupHeartbeat, to the known coordinator."""
         request = heartbeat_request(self.group_id, command.intent)
         return await ask_heartbeat(
             self._transport,
@@ -125,7 +125,7 @@ class GroupRequests:
         )
 
     async def resolve(self, command: ResolveTopics) -> Input:
-        """Metadata by topic id; what is found is kept up to date from now on."""
+        """Metadata by topic id; the topics found are kept up to date from now on."""
         try:
             names = await self._topics.resolve(command.ids)
         except Kip848Error as err:
@@ -147,8 +147,8 @@ class GroupRequests:
         return {each: name for each, name in known.items() if name is not None} | dict(found)
 
     def commit(self, command: SendCommit) -> Callable[[], Awaitable[Input]]:
-        """OffsetCommit, to the coordinator, which is looked up if need be. The topic ids are those
-        of now, which the core has checked: a topic may be deleted and created again before the
+        """OffsetCommit, to the coordinator, which is looked up if needed. The topic ids are the
+        current ones, which the core has checked: a topic may be deleted and recreated before the
         request is sent."""
         epoch, offsets = command.member_epoch, command.offsets
         table = TopicTable((tp.topic for tp in offsets), self._topics.id_of)
@@ -172,7 +172,7 @@ class GroupRequests:
         return CommitAnswered(attempt, commit_results(response, table))
 
     def committed(self, command: FetchCommitted) -> Callable[[], Awaitable[Input]]:
-        """OffsetFetch, to the coordinator, which is looked up if need be, for the topics that have
+        """OffsetFetch, to the coordinator, which is looked up if needed, for the topics that have
         these names now."""
         epoch, partitions = command.member_epoch, command.partitions
         table = TopicTable((tp.topic for tp in partitions), self._topics.id_of)
@@ -192,7 +192,7 @@ class GroupRequests:
         return CommittedAnswered(attempt, code, rows)
 
     async def prepare(self, command: PrepareAssignment) -> Input:
-        """ConsumerGroupPrepareAssignment, to the coordinator, which is looked up if need be."""
+        """ConsumerGroupPrepareAssignment, to the coordinator, which is looked up if needed."""
         request = prepare_request(self.group_id, self._member_id, command)
         answer = await self._of_coordinator(command, request)
         if isinstance(answer, AssignmentLost | AssignmentImpossible):
@@ -204,7 +204,7 @@ class GroupRequests:
         return AssignmentPrepared(command.number, await self._with_racks(group))
 
     async def _with_racks(self, group: PreparedGroup) -> PreparedGroup:
-        """The group, with the racks of its replicas if a broker tells them."""
+        """Return the group with the racks of its replicas, if a broker returns them."""
         topics = tuple(
             MetadataRequestTopic(topic_id=topic.topic_id, name=None)
             for topic in group.topics.values()
@@ -218,7 +218,7 @@ class GroupRequests:
         return with_racks(group, answer)
 
     async def install(self, command: InstallAssignment) -> Input:
-        """ConsumerGroupInstallAssignment, to the coordinator, which is looked up if need be."""
+        """ConsumerGroupInstallAssignment, to the coordinator, which is looked up if needed."""
         request = install_request(self.group_id, self._member_id, command)
         answer = await self._of_coordinator(command, request)
         if isinstance(answer, AssignmentLost | AssignmentImpossible):

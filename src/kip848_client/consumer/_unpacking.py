@@ -1,7 +1,7 @@
-"""Unpacks a large batch in a thread, while the event loop continues.
+"""Decompresses a large batch in a thread, while the event loop continues.
 
-It unpacks one batch at a time, so memory grows by one unpacked batch and not by one per partition.
-It uses a thread of its own, because the application may fill the loop's pool.
+It handles one batch at a time, so memory grows by one decompressed batch and not by one per
+partition. It uses a thread of its own, because the application may fill the loop's pool.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ __all__ = ["UnpackingThread"]
 
 
 class UnpackingThread:
-    """Unpacks for one consumer. ``done`` is called in the event loop after each batch."""
+    """Decompresses for one consumer. ``done`` is called in the event loop after each batch."""
 
     def __init__(self, done: Callable[[], None]) -> None:
         self._done = done
         self._is_busy = False
 
     def begin(self, work: Callable[[], None]) -> None:
-        """Run ``work`` in a thread, unless another batch is being unpacked; then call again after
+        """Run ``work`` in a thread, unless it is busy with another batch; then call again after
         ``done``."""
         if self._is_busy:
             return

@@ -1,7 +1,7 @@
-"""A ``commit()`` of the application: what it means, and what becomes of what is not ours any more.
+"""A ``commit()`` of the application, and its handling of partitions that are no longer ours.
 
-An application that commits after its work, and acts upon that, has to learn when its work was in
-vain: the group took the partition meanwhile, and another member gets the same records. So
+An application that commits after its work, and acts on that, must learn if its work was in vain:
+the group has revoked the partition meanwhile, and another member gets the same records. So
 ``commit`` stores what can be stored and raises ``CommitFailed`` for the rest, whatever the reason.
 """
 
@@ -25,8 +25,8 @@ Offsets = Mapping[TopicPartition, CommittableOffset]
 
 
 class UserCommits:
-    """``refresh_tracker`` is called before the tracker is looked at; ``in_group`` says whether the
-    group's partitions are ours to commit at the moment, if they are the group's."""
+    """Commits of the application. ``refresh_tracker`` is called before the tracker is read;
+    ``in_group`` returns whether the group's partitions are ours to commit at the moment."""
 
     def __init__(
         self,
@@ -50,8 +50,8 @@ class UserCommits:
         self._timeout_ms = timeout_ms
 
     async def commit(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Commit ``offsets``, or everything handed out. Returns what is stored, if that is all;
-        raises ``CommitFailed`` otherwise, and what ended the consumer."""
+        """Commit ``offsets``, or everything delivered. Returns what is stored, if that is all of
+        them; otherwise raises ``CommitFailed``, or the error that ended the consumer."""
         self._refresh_tracker()
         delivered = self._tracker.snapshot()
         wanted = dict(delivered if offsets is None else offsets)
@@ -74,8 +74,8 @@ class UserCommits:
         return {tp: OffsetAndMetadata(each.offset, each.metadata) for tp, each in stored.items()}
 
     def for_transaction(self, offsets: Offsets | None) -> Offsets:
-        """``offsets``, or those after everything handed out, for somebody else to commit. Raises
-        ``CommitFailed`` unless all of them are ours to commit."""
+        """Return ``offsets``, or those after everything delivered, to be committed by a
+        transaction. Raises ``CommitFailed`` unless all of them are ours to commit."""
         self._refresh_tracker()
         fatal = self._errors.fatal
         if fatal is not None:
@@ -110,7 +110,7 @@ class UserCommits:
         return done.committed
 
     def _refuse(self, meant: Offsets, failed: Mapping[TopicPartition, Kip848Error]) -> None:
-        """Say what was not stored, if there is something; it is said once."""
+        """Raise ``CommitFailed`` for what was not stored, if any; reported once."""
         if not failed:
             return
         self._tracker.told(failed)
@@ -129,7 +129,7 @@ class UserCommits:
 def with_epochs(
     core: FetchCore, offsets: Mapping[TopicPartition, tuple[int, str]]
 ) -> dict[TopicPartition, CommittableOffset]:
-    """Each with the leader epoch of the record before it, where that is the one handed out last."""
+    """Add the leader epoch of the previous record, if that was the last one delivered."""
     found: dict[TopicPartition, CommittableOffset] = {}
     for tp, (offset, text) in offsets.items():
         epoch = core.position_epoch(tp) if core.position(tp) == offset else NO_EPOCH

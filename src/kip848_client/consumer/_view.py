@@ -1,4 +1,4 @@
-"""What a user may see of the membership."""
+"""The user's view of the membership."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class MemberView:
     member_epoch: int
     """0 while joining, the coordinator's number in the group, negative once it left."""
     state: MemberState
-    """``FATAL`` for whatever ended the membership: no heartbeat is sent any more."""
+    """``FATAL`` if any error ended the membership: no heartbeat is sent any more."""
     assigned: tuple[TopicPartition, ...]
     coordinator_known: bool
     coordinator_silent_ms: int
-    """How long no heartbeat was answered although one is wanted; 0 when all is well."""
+    """How long heartbeats have not been answered although one is due; 0 if all is well."""
     heartbeat_interval_ms: int
     heartbeats_sent: int
     heartbeats_answered: int
@@ -46,11 +46,12 @@ class MemberView:
     """Since the last answered heartbeat; ``None`` before the first."""
     consecutive_fences: int
     fatal_error: Kip848Error | None
-    """What ended the membership, and is raised by every call; ``None`` while it lives."""
+    """The error that ended the membership, raised by every call; ``None`` while it lives."""
 
 
 def view_of(group_driver: GroupDriver, now_ms: int, fatal: Kip848Error | None) -> MemberView:
-    """The membership that ``group_driver`` drives, or drove until ``fatal`` happened."""
+    """Build the view of the membership that ``group_driver`` drives, or drove until ``fatal``
+    happened."""
     seen = group_driver.member.snapshot(now_ms)
     last = group_driver.last_heartbeat_ms
     return MemberView(
@@ -72,7 +73,7 @@ def view_of(group_driver: GroupDriver, now_ms: int, fatal: Kip848Error | None) -
 def health_without(
     config: ConsumerConfig, phase: Lifecycle | None, fatal: Kip848Error | None
 ) -> ConsumerHealth:
-    """The health of a consumer that does not run: not started, or closed."""
+    """Build the health of a consumer that does not run: not started, or closed."""
     return ConsumerHealth(
         state=phase,
         member_epoch=0,
@@ -90,7 +91,7 @@ def health_without(
 
 
 def health_of(engine: Engine[Any, Any]) -> ConsumerHealth:
-    """How a consumer is now."""
+    """Build the health of a running consumer."""
     group_driver, now_ms = engine.group_driver, engine.clock.now_ms()
     fatal = engine.errors.fatal
     if engine.runtime.task is None and fatal is None:
