@@ -10,7 +10,7 @@ the same shape::
             match command:
                 case EpochChanged():      committer.epoch = command.member_epoch
                 case Announce():          log(command)
-                case Note():              tell_whoever_watches(command)
+                case Note():              notify_observers(command)
                 case Report():            errors.put(command)
                 case ReleasePartitions():
                     fetcher.hold(command.partitions)   # before anything is awaited
@@ -22,10 +22,10 @@ the same shape::
             event = await inbox.get(until_ms=core.deadline_ms)   # or TimerFired()
             feed(event)
 
-``perform`` sends what ``SendHeartbeat`` says and puts ``HeartbeatAnswered(attempt, outcome)`` (or
-``HeartbeatLost``, ``HeartbeatFailed``) into the inbox, and so on for each command; the docstring of
-each command in ``_commands`` says what answers it and what must be done synchronously. Callbacks
-run one at a time in the order of their commands, while heartbeats go on.
+``perform`` sends the heartbeat of ``SendHeartbeat`` and puts ``HeartbeatAnswered(attempt,
+outcome)`` (or ``HeartbeatLost``, ``HeartbeatFailed``) into the inbox, and so on for each command;
+the docstring of each command in ``_commands`` names its answer and what must be done synchronously.
+Callbacks run one at a time in the order of their commands, while heartbeats continue.
 
 Rules for drivers:
 
@@ -33,14 +33,14 @@ Rules for drivers:
   no longer wanted is ignored and counted.
 - ``deadline_ms`` is the time at which to deliver ``TimerFired`` if nothing else happens before;
   ``None`` means that only an event can make progress. It is never in the past after a step.
-- ``now_ms`` comes from one monotonic clock. A value that goes back is taken as the former one.
+- ``now_ms`` comes from one monotonic clock. A value that goes back is treated as the previous one.
 - ``step`` raises ``LocalProtocolError`` for an event that the state does not allow, and then has
   changed nothing.
 - When to join: the member joins at the first ``Polled`` after ``Subscribed`` (KAFKA-17154). A
   consumer that wants to join at start delivers ``Polled`` right after ``Subscribed``.
-- Reconciliation does not wait for a poll. It starts when the target arrives; what protects the
-  application is that records of a partition are no longer handed out once ``FlushOffsets`` or
-  ``ReleasePartitions`` named it, and that only confirmed positions are committed
+- Reconciliation does not wait for a poll. It starts when the target arrives. The application is
+  protected because records of a partition are no longer delivered once ``FlushOffsets`` or
+  ``ReleasePartitions`` named it, and only confirmed positions are committed
   (``kip848_client.core.offsets``).
 """
 

@@ -1,12 +1,12 @@
-"""The one piece of work that the application is asked to do: flush, release, start.
+"""The one piece of work open for the application: flush, release, start.
 
-There are three purposes. A *reconciliation* runs flush, release, start, and each part only when it
-is needed, but start always: the assigned callback is called with an empty set too. A *leave* runs
-flush (if asked) and release. A *drop*, after the member fell out of the group, runs release alone,
-as lost. New work replaces the old one, whose answers are then stale.
+There are three purposes. A *reconciliation* runs flush, release, start; flush and release only when
+needed, start always: the assigned callback is called even with an empty set. A *leave* runs flush
+(if requested) and release. A *drop*, after the member fell out of the group, runs release alone, as
+lost. New work replaces the old one, whose answers are then stale.
 
-Each partition gets exactly one terminating callback, revoked or lost: what was already named in a
-release that is still running is not named again.
+Each partition gets exactly one terminating callback, revoked or lost: partitions in a release that
+is still running are not named again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["CallbackWork", "Ending", "Purpose"]
 
 
 class Purpose(Enum):
-    """Why the application is bothered."""
+    """The purpose of the work."""
 
     RECONCILE = "reconcile"
     LEAVE = "leave"
@@ -40,7 +40,7 @@ class Purpose(Enum):
 
 
 class Ending(Enum):
-    """What an answer did to the work."""
+    """The effect of an answer on the work."""
 
     STALE = "stale"
     """It did not belong to open work."""
@@ -49,7 +49,7 @@ class Ending(Enum):
     FAILED = "failed"
     """A callback of a reconciliation raised."""
     EMPTIED = "emptied"
-    """The application has nothing any more."""
+    """The application holds no partitions any more."""
 
 
 class _Stage(Enum):
@@ -66,7 +66,7 @@ class _Work:
     plan: Plan | None = None
     flush_by_ms: int | None = None
     held: Held | None = None
-    """Once starting: what will be owned when the callback has returned."""
+    """Once starting: the set that is owned when the callback has returned."""
 
 
 class CallbackWork:
@@ -82,7 +82,7 @@ class CallbackWork:
 
     @property
     def purpose(self) -> Purpose | None:
-        """What the open work is for, ``None`` when nothing is open."""
+        """The purpose of the open work, ``None`` if none is open."""
         return None if self._work is None else self._work.purpose
 
     @property
@@ -91,14 +91,14 @@ class CallbackWork:
         return None if self._work is None else self._work.flush_by_ms
 
     def claimed(self) -> Assignment:
-        """What to report as owned: all that the application has, and all that it may be given
-        before the answer to this report is here.
+        """What to report as owned: all partitions the application has, and all it may be given
+        before the answer to this report arrives.
 
-        What a report leaves out is given away at once. A plan may begin or go on while the report
-        is under way, and the answer that would have stopped it may be lost; so a member that
-        reported only what it has reconciled could find its new partitions in two places. What the
-        coordinator wants back it names in a smaller target, and when the plan of the moment is
-        done it is not claimed any more.
+        The coordinator reassigns at once what a report leaves out. A plan may begin or continue
+        while the report is in flight, and the answer that would have stopped it may be lost; so if
+        a member reported only what it has reconciled, its new partitions could end up with two
+        members. The coordinator takes partitions back by sending a smaller target, and after the
+        current plan they are no longer claimed.
         """
         assignment = self.assignment
         partitions = assignment.assigned
@@ -111,12 +111,12 @@ class CallbackWork:
         return group_by_topic(partitions)
 
     def cancel(self) -> None:
-        """Forget the open work; its answers will be stale. What runs in the application runs on."""
+        """Forget the open work; its answers will be stale. Running callbacks continue."""
         self._work = None
 
     def abandon(self, *, lost: bool) -> None:
-        """End a leave without waiting: what was asked of the application runs on, what could not
-        be asked yet because of a flush is asked now, and its answer will be stale."""
+        """End a leave without waiting: running callbacks continue, a release that was waiting for a
+        flush is requested now, and its answer will be stale."""
         work = self._work
         if work is not None and work.stage is _Stage.FLUSHING:
             self._release_all(work, lost=lost)
@@ -126,22 +126,22 @@ class CallbackWork:
     # -- the assignment ----------------------------------------------------------------------
 
     def retarget(self, partitions: frozenset[TopicIdPartition]) -> bool:
-        """The coordinator wants this; returns whether it is news. Open work goes on."""
+        """Set the coordinator's target; returns whether it is new. Open work continues."""
         return self.assignment.retarget(partitions)
 
     def name(self, asked: tuple[TopicId, ...], found: Mapping[TopicId, str]) -> None:
-        """The names of ``asked``, as far as they were found."""
+        """Store the names of ``asked`` that were found."""
         self.assignment.name(asked, found)
 
     def clear(self) -> None:
-        """A new membership: nothing is held, wanted or under way."""
+        """Reset for a new membership: nothing is held, wanted or open."""
         self.cancel()
         self.assignment.clear()
 
     # -- beginnings --------------------------------------------------------------------------
 
     def reconcile(self, now_ms: int) -> Ending | None:
-        """Begin the next reconciliation, if one is needed and none is open; ``None`` when not."""
+        """Begin the next reconciliation, if one is needed and none is open; ``None`` otherwise."""
         if self._work is not None:
             return None
         step = self.assignment.next_step()
@@ -154,8 +154,8 @@ class CallbackWork:
         return Ending.GOING_ON
 
     def _carry_out(self, now_ms: int, plan: Plan) -> None:
-        """Everything consumed is committed first, of all partitions, for at most the time that the
-        broker waits for a revocation."""
+        """Carry out a plan. First, everything consumed is committed, of all partitions, for at most
+        the time that the broker waits for a revocation."""
         work = self._begin(Purpose.RECONCILE, _Stage.FLUSHING, plan)
         self.assignment.hold_back(plan.revoked)
         if self._settings.auto_commit and self.assignment.assigned:
@@ -164,7 +164,7 @@ class CallbackWork:
             self._release(work, plan.revoked)
 
     def leave(self, flush_by_ms: int | None) -> Ending:
-        """Begin to take everything from the application because it wants to leave."""
+        """Begin to take all partitions from the application because it leaves."""
         everything = self.assignment.assigned
         if not everything:
             self.cancel()
@@ -178,7 +178,7 @@ class CallbackWork:
         return Ending.GOING_ON
 
     def drop(self) -> Ending:
-        """Begin to take everything from the application because the group took it already."""
+        """Begin to take all partitions from the application because the group already took them."""
         self.assignment.leave_group()
         if not self.assignment.assigned:
             self.cancel()
@@ -190,7 +190,7 @@ class CallbackWork:
     # -- answers -----------------------------------------------------------------------------
 
     def flushed(self, event: OffsetsFlushed) -> Ending:
-        """The commit is over, one way or the other."""
+        """Handle the end of the commit, successful or not."""
         work = self._open(event.plan, _Stage.FLUSHING)
         if work is None:
             return Ending.STALE
@@ -198,7 +198,7 @@ class CallbackWork:
         return Ending.GOING_ON
 
     def give_flush_up(self, now_ms: int) -> bool:
-        """Go on without a commit that took too long; returns whether one did."""
+        """Continue without a commit that took too long; returns whether there was one."""
         work = self._work
         if work is None or work.flush_by_ms is None or now_ms < work.flush_by_ms:
             return False
@@ -206,7 +206,7 @@ class CallbackWork:
         return True
 
     def released(self, event: PartitionsReleased) -> Ending:
-        """The revoked or lost callback is over."""
+        """Handle the end of the revoked or lost callback."""
         work = self._open(event.plan, _Stage.RELEASING)
         if work is None:
             return Ending.STALE
@@ -223,7 +223,7 @@ class CallbackWork:
         return Ending.GOING_ON
 
     def started(self, event: PartitionsStarted) -> Ending:
-        """The assigned callback is over."""
+        """Handle the end of the assigned callback."""
         work = self._open(event.plan, _Stage.STARTING)
         if work is None or work.held is None:
             return Ending.STALE

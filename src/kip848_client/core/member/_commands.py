@@ -1,9 +1,9 @@
-"""What a member asks of its driver, in the imperative.
+"""The commands of a member to its driver, in the imperative.
 
-The driver performs the commands of one step in their order. Most only start something whose end
-comes back as an event. What must happen *before the driver awaits anything* is written on the
-command: those parts are synchronous, because a record that is handed out after its partition was
-to be released is the bug that the whole protocol exists to prevent.
+The driver performs the commands of one step in order. Most only start something whose end comes
+back as an event. Each command names what must happen *before the driver awaits anything*: those
+parts are synchronous, because a record delivered after its partition should have been released is
+the bug that the whole protocol exists to prevent.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class FindCoordinator(Command):
-    """Look the group coordinator up (any broker). Answer: ``CoordinatorFound`` or
+    """Look up the group coordinator (any broker). Answer: ``CoordinatorFound`` or
     ``CoordinatorLookupFailed`` with the same number. At most one is open; the member does the
     backoff between two."""
 
@@ -61,17 +61,17 @@ class FindCoordinator(Command):
 
 @dataclass(frozen=True, slots=True)
 class ForgetCoordinator(Command):
-    """The coordinator is no longer the one you know: the next ``FindCoordinator`` must ask a
-    broker again, and other users of the address (commits) must wait for it. No answer."""
+    """The known coordinator is no longer valid: the next ``FindCoordinator`` must ask a broker
+    again, and other users of the address (commits) must wait for it. No answer."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class SendHeartbeat(Command):
-    """Send this ConsumerGroupHeartbeat to the coordinator, on a connection that no fetch can
-    block. Answer within ``timeout_ms`` by ``HeartbeatAnswered``, ``HeartbeatLost`` or
-    ``HeartbeatFailed`` with the same number. At most one is open, a leave excepted."""
+    """Send this ConsumerGroupHeartbeat to the coordinator, on a connection that no fetch can block.
+    Answer within ``timeout_ms`` by ``HeartbeatAnswered``, ``HeartbeatLost`` or ``HeartbeatFailed``
+    with the same number. At most one is open, except for a leave."""
 
     attempt: int
     intent: HeartbeatIntent
@@ -81,7 +81,7 @@ class SendHeartbeat(Command):
 @dataclass(frozen=True, slots=True)
 class ResolveTopics(Command):
     """Find the names of these topics (Metadata v12+ by id, these ids only). Answer within the
-    request timeout by ``TopicsResolved`` with the same number and what was found."""
+    request timeout by ``TopicsResolved`` with the same number and the names found."""
 
     query: int
     ids: tuple[TopicId, ...]
@@ -89,9 +89,9 @@ class ResolveTopics(Command):
 
 @dataclass(frozen=True, slots=True)
 class FlushOffsets(Command):
-    """Commit everything consumed, of all partitions, before ``revoked`` are given up.
+    """Commit everything consumed, of all partitions, before ``revoked`` are released.
 
-    Before awaiting: stop handing out records of ``revoked``, buffered ones included, and stop
+    Before awaiting: stop delivering records of ``revoked``, including buffered ones, and stop
     fetching them. They stay in the user's assignment. Then commit, re-reading positions and epoch
     at each attempt (KAFKA-16033), give up at ``deadline_ms``, never raise; answer
     ``OffsetsFlushed``.
@@ -106,16 +106,16 @@ class FlushOffsets(Command):
 class ReleasePartitions(Command):
     """Take these partitions from the application.
 
-    Before awaiting: stop handing out records of ``partitions``, buffered ones included, and stop
-    fetching them (they have left ``MemberCore.fetchable``). The rest happens when all callback
-    commands before this one are done: call ``on_partitions_revoked`` (``lost=False``) or
-    ``on_partitions_lost`` (``lost=True``), but nothing when ``partitions`` is empty; when the
+    Before awaiting: stop delivering records of ``partitions``, including buffered ones, and stop
+    fetching them (they have left ``MemberCore.fetchable``). The rest happens when all earlier
+    callback commands are done: call ``on_partitions_revoked`` (``lost=False``) or
+    ``on_partitions_lost`` (``lost=True``), but no callback if ``partitions`` is empty; when the
     callback has returned, remove them from the user's assignment, drop their positions, and answer
     ``PartitionsReleased``.
 
     ``last=True`` (a leave, or fallen out of the group): afterwards the user's assignment is empty,
-    whatever was in it and whether or not the callback raised. ``lost=True``: the partitions may
-    already belong to another member, so commit nothing for them.
+    whatever its contents and even if the callback raised. ``lost=True``: the partitions may already
+    belong to another member, so commit nothing for them.
 
     ``last=False`` and the callback raised: the partitions stay in the assignment, not fetchable;
     raise the error to the user and answer ``failed=True``; the member will ask again after the
@@ -132,12 +132,12 @@ class ReleasePartitions(Command):
 class StartPartitions(Command):
     """Make ``assignment`` the user's assignment; ``partitions`` are the new ones in it.
 
-    All of it happens when the callback commands before this one are done. Replace the user's
-    assignment; the new partitions must not be fetched and their positions not looked up yet
-    (KAFKA-16107). Call ``on_partitions_assigned`` with ``partitions``, **also when it is empty**.
-    When it has returned, answer ``PartitionsStarted``: from that step on all of ``assignment`` is
-    fetchable, not only what is new (KAFKA-16460), unless ``MemberCore.fetchable`` says otherwise
-    because the member was fenced meanwhile; look up the positions that are missing.
+    All of it happens when the earlier callback commands are done. Replace the user's assignment;
+    the new partitions must not be fetched and their positions not looked up yet (KAFKA-16107). Call
+    ``on_partitions_assigned`` with ``partitions``, **even if it is empty**. When it has returned,
+    answer ``PartitionsStarted``: from that step on all of ``assignment`` is fetchable, not only the
+    new part (KAFKA-16460), except where ``MemberCore.fetchable`` differs because the member was
+    fenced meanwhile; look up the missing positions.
 
     If the callback raised: raise the error to the user and answer ``failed=True``; the new
     partitions stay unfetchable and the member will ask again after the next ``Polled``.
@@ -152,15 +152,15 @@ class StartPartitions(Command):
 class EpochChanged(Command):
     """The member epoch that commits and offset fetches must carry from now on; ``None`` when the
     member is not in the group. Perform it before any request of the same step is sent. (A group
-    core passes it on to those who watch; its driver has nothing to do.)"""
+    core passes it on to observers; its driver has nothing to do.)"""
 
     member_epoch: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class AssignorsHeard(Command):
-    """The answer to a heartbeat said this to a member that offers assignors; ``attempt`` is the
-    heartbeat's. It comes before what follows of the same answer. No answer."""
+    """The assignor fields of a heartbeat's answer, for a member that offers assignors; ``attempt``
+    is the heartbeat's. It precedes the other commands of the same answer. No answer."""
 
     attempt: int
     member_epoch: int
@@ -178,8 +178,8 @@ class Announce(Command):
 
 @dataclass(frozen=True, slots=True)
 class Report(Command):
-    """Tell the user about an error; see ``Severity`` for how. It always precedes the reaction of
-    the member to the same error (KAFKA-18017). No answer."""
+    """Report an error to the user, as its ``Severity`` says. It always precedes the member's
+    reaction to the same error (KAFKA-18017). No answer."""
 
     error: Kip848Error
     severity: Severity
@@ -187,18 +187,18 @@ class Report(Command):
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorRecovered(Command):
-    """The coordinator answers again after an unreachable one was reported. No answer."""
+    """The coordinator answers again after it was reported as unreachable. No answer."""
 
     silent_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveCompleted(Command):
-    """The leave is over: the group knows, or will find out when the session expires.
+    """The leave has ended: the group knows, or will notice when the session expires.
 
-    ``error`` says why the leave could not be sent; log it, do not raise it. After a final leave
-    ``MemberCore.closed`` is true and the driver may stop, once the callbacks it was asked to run
-    have returned.
+    ``error`` is the reason why the leave could not be sent; log it, do not raise it. After a final
+    leave ``MemberCore.closed`` is true and the driver may stop, once the open callbacks have
+    returned.
     """
 
     error: Kip848Error | None = None
@@ -206,12 +206,12 @@ class LeaveCompleted(Command):
 
 @dataclass(frozen=True, slots=True)
 class Note(Command):
-    """Base of what is told to whoever watches the member. No answer; a driver that has nobody to
-    tell passes over all of them."""
+    """Base of the commands for observers of the member. No answer; a driver without observers
+    ignores all of them."""
 
 
 class Phase(Enum):
-    """What a reconciliation waits for."""
+    """The phase of a reconciliation, by what it waits for."""
 
     COMMITTING = "committing"
     """The commit before partitions change hands."""
@@ -231,7 +231,7 @@ class PhaseBegan(Note):
 
 @dataclass(frozen=True, slots=True)
 class Fenced(Note):
-    """The coordinator refused the member: ``cause`` is the name of its error, ``member_epoch`` the
+    """The coordinator fenced the member: ``cause`` is the name of its error, ``member_epoch`` the
     epoch that the member had (0 while joining)."""
 
     cause: str
@@ -240,8 +240,8 @@ class Fenced(Note):
 
 @dataclass(frozen=True, slots=True)
 class NotPolled(Note):
-    """The application has not polled for half of ``max.poll.interval.ms`` (``left_ms`` is what is
-    left of it), or for all of it (0): then the member leaves, with this note before."""
+    """The application has not polled for half of ``max.poll.interval.ms`` (``left_ms`` is the
+    rest), or for all of it (0): then the member leaves after this note."""
 
     poll_age_ms: int
     left_ms: int
@@ -249,6 +249,6 @@ class NotPolled(Note):
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorSilent(Note):
-    """The coordinator has owed an answer for so long; comes with a ``Report`` of it, each time."""
+    """The coordinator has not answered for this long; accompanies each ``Report`` of it."""
 
     silent_ms: int

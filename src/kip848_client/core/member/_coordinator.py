@@ -1,9 +1,9 @@
-"""What the member knows about its coordinator: whether it has one, and since when it is silent.
+"""What the member knows about its coordinator: whether it is known, and since when it is silent.
 
-A lookup is asked for only when something wants to be sent, one at a time, with a backoff of its
-own. Silence begins with a question (a lookup or a heartbeat) and ends with an answer that shows the
-coordinator at work; a silence that lasts is reported again and again, since a consumer that is out
-of its group unnoticed is the worst outcome of all.
+A look-up is started only when there is something to send, one at a time, with its own backoff.
+Silence begins with a request (a look-up or a heartbeat) and ends with an answer that shows the
+coordinator at work; lasting silence is reported repeatedly, since a consumer that has silently
+dropped out of its group is the worst outcome of all.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class CoordinatorLink:
         self._open = False
         self._silent_since_ms: int | None = None
         self._why_silent = ""
-        """What a broker or the network said of it; empty for nothing."""
+        """The reason from a broker or the network; empty for none."""
         self._report_ms = 0
         self._reported = False
         self.known = False
@@ -59,7 +59,7 @@ class CoordinatorLink:
     # -- lookup ------------------------------------------------------------------------------
 
     def look_up(self, now_ms: int) -> bool:
-        """Start a lookup if one is needed and due; returns whether it was started."""
+        """Start a look-up if one is needed and due; returns whether it was started."""
         if self.known or self._open or now_ms < self._retry_ms:
             return False
         self._open = True
@@ -69,7 +69,8 @@ class CoordinatorLink:
         return True
 
     def answered(self, now_ms: int, event: CoordinatorFound | CoordinatorLookupFailed) -> bool:
-        """A lookup ended; returns whether it was the open one. After a failure the next waits."""
+        """Handle the end of a look-up; returns whether it was the open one. After a failure the
+        next one waits."""
         if not self._open or event.lookup != self.lookups:
             return False
         self._open = False
@@ -87,73 +88,73 @@ class CoordinatorLink:
         return True
 
     def lost(self, why: str, not_before_ms: int = 0) -> None:
-        """The broker that was known is not the coordinator, or cannot be reached. ``why`` is empty
-        when the driver knows already. No other is looked for before ``not_before_ms``."""
+        """Forget the coordinator: it has moved, or cannot be reached. ``why`` is empty if the
+        driver knows already. The next look-up is not before ``not_before_ms``."""
         if self.known and why:
             self._emit(ForgetCoordinator(why))
         self.known = False
         self._retry_ms = max(self._retry_ms, not_before_ms)
 
     def next_lookup_ms(self) -> int | None:
-        """When a lookup becomes due, ``None`` when nothing but an event can make one due."""
+        """When a look-up becomes due, ``None`` if only an event can make one due."""
         return None if self.known or self._open else self._retry_ms
 
     # -- silence -----------------------------------------------------------------------------
 
     def asked(self, now_ms: int) -> None:
-        """Something was sent to it, or it was looked for: from here on it is silent."""
+        """Note a request or look-up: the silence begins here."""
         if self._silent_since_ms is None:
             self._silent_since_ms = now_ms
             self._report_ms = now_ms + self._settings.unreachable_after_ms
 
     def failed(self, why: str) -> None:
-        """A request to it, or looking it up, failed for a reason that is not its work."""
+        """Note a failed request or look-up whose reason does not show the coordinator at work."""
         self._why_silent = why
 
     def took(self, event: HeartbeatAnswered | HeartbeatLost | HeartbeatFailed) -> None:
-        """A heartbeat ended; if it failed, this keeps the reason until ``heard``."""
+        """Note the end of a heartbeat; the reason of a failure is kept until ``heard``."""
         if isinstance(event, HeartbeatLost):
             self.failed(event.why)
         elif isinstance(event, HeartbeatAnswered) and isinstance(event.outcome, HeartbeatRefused):
             self.failed(f"the heartbeat was refused: {event.outcome.name}")
 
     def heard(self, now_ms: int) -> None:
-        """It answered."""
+        """Note an answer of the coordinator."""
         silent_ms = self.silent_ms(now_ms) if self._reported else None
         self.stop_expecting_answers()
         if not self.known:
-            self.asked(now_ms)  # that was its farewell: another one is being looked for
+            self.asked(now_ms)  # it has moved: another one is being looked up
         if silent_ms is not None:
             self._emit(CoordinatorRecovered(silent_ms))
 
     def stop_expecting_answers(self) -> None:
-        """Nothing is expected of it any more."""
+        """Expect no answer any more."""
         self._silent_since_ms = None
         self._why_silent = ""
         self._reported = False
 
     @property
     def is_in_trouble(self) -> bool:
-        """Whether somebody has said why it does not answer."""
+        """Whether there is a known reason for the silence."""
         return bool(self._why_silent)
 
     def waits(self) -> dict[str, Wait]:
-        """The answer that it owes, by what it is of; empty while it owes none."""
+        """The wait for its answer, if any, by what is waited for."""
         if self._silent_since_ms is None:
             return {}
         why = self._why_silent or "it has not answered"
         return {"the group coordinator": Wait(why, self._silent_since_ms)}
 
     def silent_ms(self, now_ms: int) -> int:
-        """For how long it has owed an answer."""
+        """How long an answer has been missing."""
         return 0 if self._silent_since_ms is None else now_ms - self._silent_since_ms
 
     def report_due_ms(self) -> int | None:
-        """When its silence must be reported (again), ``None`` while it owes nothing."""
+        """When to report its silence (again), ``None`` if no answer is missing."""
         return None if self._silent_since_ms is None else self._report_ms
 
     def report_silence(self, now_ms: int, state: str) -> None:
-        """Tell the user when it has owed an answer for long, again and again."""
+        """Report a long silence to the user, repeatedly."""
         due_ms = self.report_due_ms()
         if due_ms is None or now_ms < due_ms:
             return

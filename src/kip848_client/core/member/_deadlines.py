@@ -1,4 +1,4 @@
-"""When a member has to be woken if nothing happens before: the earliest of all that may be due."""
+"""When to wake a member if nothing happens before: the earliest of all its deadlines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Deadlines"]
 
 
 class Deadlines:
-    """Asks the parts of a member. Changes none of them."""
+    """Reads the deadlines of a member's parts. Changes none of them."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
-"""What an error code on ConsumerGroupHeartbeat, and on the look-up of the coordinator, means for
-the member. Pure tables.
+"""Reactions of a member to error codes of ConsumerGroupHeartbeat and of the coordinator look-up.
+Pure tables.
 
 The rules that Kafka leaves to the client are these: repeated fencing is retried with a growing
 pause; GROUP_ID_NOT_FOUND for a member that was in the group counts as a fence, because a group can
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 CHOSEN: Final = AssignorNews(should_compute=True)
-"""What COMPUTE_ASSIGNMENT says, where the answer says nothing else."""
+"""The meaning of COMPUTE_ASSIGNMENT in an answer without other fields."""
 
 
 class Reaction(Enum):
@@ -42,15 +42,15 @@ class Reaction(Enum):
     RETRY = "retry"
     """The same coordinator, after a backoff."""
     REDISCOVER = "rediscover"
-    """Look the coordinator up again, then retry."""
+    """Look up the coordinator again, then retry."""
     SURFACE = "surface"
-    """Tell the user, stay in the state, retry."""
+    """Raise the error, stay in the state, retry."""
     FENCE = "fence"
     """Drop everything as lost and join again."""
     COMPUTE = "compute"
-    """Stay in the state, and compute the assignment of the group; say everything again soon."""
+    """Stay in the state, and compute the assignment of the group; send a complete request soon."""
     WAIT_FOR_INSTANCE = "wait_for_instance"
-    """Retry for a bounded time: our own former session may hold the instance id."""
+    """Retry for a bounded time: our own previous session may hold the instance id."""
     FATAL = "fatal"
     """The user must act."""
 
@@ -61,7 +61,7 @@ RULES: Final[Mapping[int, Reaction]] = {
     ErrorCode.NOT_COORDINATOR: Reaction.REDISCOVER,
     ErrorCode.UNKNOWN_MEMBER_ID: Reaction.FENCE,
     ErrorCode.FENCED_MEMBER_EPOCH: Reaction.FENCE,
-    ErrorCode.STALE_MEMBER_EPOCH: Reaction.FENCE,  # not expected here, and says the same
+    ErrorCode.STALE_MEMBER_EPOCH: Reaction.FENCE,  # not expected here, and means the same
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: Reaction.SURFACE,
     ErrorCode.INVALID_GROUP_ID: Reaction.FATAL,
     ErrorCode.GROUP_AUTHORIZATION_FAILED: Reaction.FATAL,
@@ -82,7 +82,7 @@ LEFT_ANYWAY: Final = frozenset(
         ErrorCode.STALE_MEMBER_EPOCH,
     }
 )
-"""Refusals of a leave that mean its goal is reached: the member is not in the group."""
+"""Refusals of a leave that mean success: the member is not in the group."""
 
 _HINTS: Final[Mapping[int, str]] = {
     ErrorCode.UNKNOWN_SERVER_ERROR: (
@@ -148,8 +148,8 @@ def is_chosen_by_error(code: int, member_epoch: int) -> bool:
 
 
 def lookup_reaction(code: int) -> Reaction:
-    """The reaction to a refusal of FindCoordinator. The look-up is repeated in any case; a commit
-    that waits for it ends when it is told, too."""
+    """Return the reaction to a refusal of FindCoordinator. The look-up is retried in any case; when
+    the error is raised, a commit that waits for the look-up ends, too."""
     return Reaction.RETRY if passes_in_lookup(code) else Reaction.SURFACE
 
 
@@ -162,7 +162,7 @@ def lookup_error(event: CoordinatorFound | CoordinatorLookupFailed) -> Kip848Err
 
 
 def error_of(refused: HeartbeatRefused) -> BrokerError:
-    """The exception that tells the user about a refusal, with the way out."""
+    """Build the exception for a refusal, with a hint for the user."""
     return broker_error(
         refused.code,
         refused.name,

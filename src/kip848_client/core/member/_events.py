@@ -1,8 +1,8 @@
-"""What can happen to a member, in the past tense.
+"""The events of a member, in the past tense.
 
 Events whose command carried a number (``lookup``, ``attempt``, ``query``, ``plan``) carry it back.
-A number whose question is no longer open is ignored and counted, so a driver may always deliver
-what it has. A number that was never issued is a bug of the driver and raises LocalProtocolError.
+A number that is no longer open is ignored and counted, so a driver may always deliver its answers.
+A number that was never issued is a bug of the driver and raises LocalProtocolError.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Subscribed(Event):
-    """The user's subscription is now exactly this; it replaces the former one.
+    """The user's subscription is now exactly this; it replaces the previous one.
 
     ``pattern`` is a server-side RE2 expression (KIP-848, heartbeat v1). Both may be given: the
     broker subscribes to the union. An empty subscription is legal and joins with an empty list (a
@@ -69,9 +69,9 @@ class Polled(Event):
     """The application asked for records.
 
     It restarts ``max.poll.interval.ms``, makes a subscribed member join, a stale one rejoin and a
-    failed callback run again. ``waiting=True`` says that the application is now suspended inside
-    the call: the interval does not run until ``PollEnded``. Where no callback failed and the
-    member has joined, the driver may fold polls together to about one a second.
+    failed callback run again. ``waiting=True``: the application is now suspended inside the call,
+    and the interval does not run until ``PollEnded``. If no callback failed and the member has
+    joined, the driver may merge polls to about one per second.
     """
 
     waiting: bool = False
@@ -86,10 +86,10 @@ class PollEnded(Event):
 class LeaveRequested(Event):
     """The user unsubscribed (``final=False``) or closes the consumer (``final=True``).
 
-    Every request is answered by one ``LeaveCompleted`` at the latest at ``deadline_ms`` (absolute,
-    same clock as ``now_ms``); requests made while one is running share its answer. ``flush`` asks
-    for a commit of everything consumed before the callback. Refused with LocalProtocolError after
-    a final leave has completed.
+    Every request is answered by one ``LeaveCompleted``, at ``deadline_ms`` at the latest (absolute,
+    same clock as ``now_ms``); requests made while one is open share its answer. ``flush`` requests
+    a commit of everything consumed before the callback. Refused with LocalProtocolError after a
+    final leave has completed.
     """
 
     mode: LeaveMode
@@ -109,7 +109,8 @@ class CoordinatorFound(Event):
 class CoordinatorLookupFailed(Event):
     """Answer to ``FindCoordinator``: not found. It is retried with a backoff in any case.
 
-    ``error`` says why; ``None`` when no broker answered, and ``why`` then says what happened.
+    ``error`` is the reason; ``None`` if no broker answered, and ``why`` then describes what
+    happened.
     """
 
     lookup: int
@@ -119,7 +120,7 @@ class CoordinatorLookupFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorLost(Event):
-    """Another request (commit, offset fetch) learnt that the coordinator moved or is gone."""
+    """Another request (commit, offset fetch) showed that the coordinator moved or is gone."""
 
     why: str
 
@@ -139,7 +140,7 @@ class HeartbeatLost(Event):
     attempt: int
     reason: LossReason
     why: str = ""
-    """For people."""
+    """For log messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,20 +153,21 @@ class HeartbeatFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatWanted(Event):
-    """Someone needs the newest member epoch (a commit met STALE_MEMBER_EPOCH): send early."""
+    """The newest member epoch is needed (a commit got STALE_MEMBER_EPOCH): send a heartbeat
+    early."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssignorsOffered(Event):
-    """The client-side assignors of this member are now these, or say this. In a group, a change is
-    sent at once."""
+    """The client-side assignors of this member, or their metadata, have changed. In a group, a
+    change is sent at once."""
 
     assignors: tuple[OfferedAssignor, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TopicsResolved(Event):
-    """Answer to ``ResolveTopics``: the names found, possibly none; the rest is asked again."""
+    """Answer to ``ResolveTopics``: the names found, possibly none; the rest is requested again."""
 
     query: int
     names: Mapping[TopicId, str]

@@ -1,4 +1,4 @@
-"""What goes into the next heartbeat, and when it is due.
+"""The fields of the next heartbeat, and when it is due.
 
 Theory of operation
 -------------------
@@ -10,16 +10,16 @@ record of what was sent is dropped, and the next request is complete.
 
 A join (epoch 0) is complete and owns nothing: the broker refuses any other with INVALID_REQUEST.
 
-One case needs care. A null regex means "unchanged" even at a join, when the broker still knows the
-member. So once a pattern was sent, its absence is always spelled out as an empty string. A static
-member inherits the subscription of the process before it, so each of its joins says that it has no
-pattern (Kafka 4.0 to 4.4 add the inherited one to the names otherwise).
+One case needs care. A null regex means "unchanged" even at a join, if the broker still knows the
+member. So once a pattern was sent, its absence is always sent as an empty string. A static member
+inherits the subscription of the previous process, so each of its joins explicitly has no pattern
+(otherwise Kafka 4.0 to 4.4 add the inherited one to the names).
 
 *Timing.* The interval runs from when a heartbeat is built. After a failure the interval does not
-matter, only the backoff does: a retry that waits for a full interval would find its connection
-dead each time. Urgent heartbeats (joining, acknowledging, a changed subscription) skip the
-interval, never the backoff, and a budget bounds how many go out a second, so that no behaviour of
-a broker or an application can turn the member into a busy loop.
+matter, only the backoff does: a retry that waits for a full interval would find its connection dead
+each time. Urgent heartbeats (joining, acknowledging, a changed subscription) skip the interval,
+never the backoff, and a budget bounds how many are sent per second, so that no behaviour of a
+broker or an application can turn the member into a busy loop.
 
 While the assignment changes there are more heartbeats than these, see ``_settling``.
 """
@@ -52,14 +52,14 @@ URGENT_PER_WINDOW: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What the user wants: topic names, sorted, and/or a server-side pattern."""
+    """The user's subscription: topic names, sorted, and/or a server-side pattern."""
 
     topics: tuple[str, ...]
     pattern: str | None
 
     @classmethod
     def of(cls, event: Subscribed) -> Subscription:
-        """What the user said, sorted; an empty pattern is none."""
+        """Build it from the event; an empty pattern counts as none."""
         return cls(tuple(sorted(event.topics)), event.pattern or None)
 
 
@@ -71,7 +71,7 @@ class _Sent:
 
 
 class IntentBuilder:
-    """Builds each heartbeat from the difference to the one before."""
+    """Builds each heartbeat from the difference from the previous one."""
 
     def __init__(self, settings: MemberSettings, member_id: MemberId) -> None:
         self._settings = settings
@@ -81,17 +81,17 @@ class IntentBuilder:
         self._offer = settings.client_assignors
 
     def forget(self) -> None:
-        """It is not certain any more what the broker knows: the next request is complete."""
+        """The broker's knowledge is uncertain: make the next request complete."""
         self._sent = None
 
     def offer(self, assignors: tuple[OfferedAssignor, ...]) -> bool:
-        """These are offered from now on; returns whether the broker has to be told
-        before a complete request tells it anyway."""
+        """Offer these from now on; returns whether this must be sent before the next complete
+        request."""
         self._offer = assignors
         return self._sent is not None and self._sent.offer != assignors
 
     def is_news(self, subscription: Subscription) -> bool:
-        """Whether ``subscription`` differs from what was sent to the broker."""
+        """Whether ``subscription`` differs from the one sent to the broker."""
         return self._sent is None or self._sent.subscription != subscription
 
     def build(
@@ -101,11 +101,11 @@ class IntentBuilder:
         claim: Callable[[], Assignment],
         reconciled: Held | None,
     ) -> HeartbeatIntent:
-        """The next heartbeat of a member in the group, or of one that joins (epoch 0).
+        """Build the next heartbeat of a member in the group, or of one that joins (epoch 0).
 
-        ``claim`` gives what is reported as owned. It is asked when that has to be said: in a
-        complete request, and once for each thing ``reconciled``, even when the set is equal, since
-        A, B, A are three assignments to acknowledge (KAFKA-16185).
+        ``claim`` returns the partitions to report as owned. It is called only if they have to be
+        sent: in a complete request, and once for each ``reconciled`` state, even if the set is
+        equal, since A, B, A are three assignments to acknowledge (KAFKA-16185).
         """
         joins = epoch == JOIN_EPOCH
         before = None if joins else self._sent
@@ -140,7 +140,7 @@ class IntentBuilder:
         )
 
     def build_leave(self, epoch: int) -> HeartbeatIntent:
-        """The heartbeat that leaves (-1 or -2): ids and epoch, nothing else is read."""
+        """Build the heartbeat that leaves (-1 or -2): only ids and epoch are read."""
         self.forget()
         return HeartbeatIntent(
             member_id=self._member_id, member_epoch=epoch, instance_id=self._settings.instance_id
@@ -148,7 +148,7 @@ class IntentBuilder:
 
 
 class HeartbeatClock:
-    """Says when the next heartbeat may go. Knows nothing of what it contains."""
+    """Decides when the next heartbeat may be sent, regardless of its contents."""
 
     def __init__(self, settings: MemberSettings, jitter: Callable[[int], int]) -> None:
         self._settings = settings
@@ -160,12 +160,12 @@ class HeartbeatClock:
         self._extra = ExtraHeartbeats(wanted=settings.extra_heartbeats)
         self.interval_ms = DEFAULT_INTERVAL_MS
         self.failures = 0
-        """Heartbeats in a row without a clean answer."""
+        """Consecutive heartbeats without an error-free answer."""
         self.fences = 0
-        """How often the member was fenced since a heartbeat was accepted."""
+        """How often the member was fenced since its last accepted heartbeat."""
 
     def next_ms(self, now_ms: int, *, urgent: bool) -> int:
-        """When the next heartbeat may be built; not after ``now_ms`` means at once."""
+        """When the next heartbeat may be built; ``now_ms`` or earlier means at once."""
         if not urgent:
             due_ms, extra_ms = self._due_ms, self._extra.due_ms
             if extra_ms is not None:
@@ -177,8 +177,8 @@ class HeartbeatClock:
         return max(self._not_before_ms, now_ms)
 
     def sent(self, now_ms: int, *, urgent: bool) -> None:
-        """A heartbeat was built: the interval starts here, unless the heartbeat came early while
-        the assignment changes; then the one that is due stays due."""
+        """Note a heartbeat that was built: the interval starts here, unless it was an extra one;
+        then the regular one stays due."""
         early = now_ms < self._due_ms
         if not early or self._extra.is_over(now_ms):
             self._due_ms = now_ms + self.interval_ms
@@ -189,8 +189,8 @@ class HeartbeatClock:
             self._window_count += 1
 
     def accepted(self, now_ms: int, interval_ms: int) -> None:
-        """A clean answer: no backoff any more. A new interval counts from now; one that is not
-        positive is the default of a field that was not meant, and is not adopted."""
+        """Handle an error-free answer: end the backoff. A new interval counts from now; one that is
+        not positive is the default of an unset field and is ignored."""
         self.failures = 0
         self.fences = 0
         self._not_before_ms = 0
@@ -200,29 +200,29 @@ class HeartbeatClock:
 
     @property
     def look_up_ms(self) -> int:
-        """When to look for the coordinator that was lost: at once, or, when heartbeats fail again
-        and again, not before the next one may go. Found any earlier, it might have moved by then,
-        and one pause would be added to the other."""
+        """When to look up a lost coordinator: at once, or, after repeated failures, not before the
+        next heartbeat may be sent. If found any earlier, it might have moved by then, and one pause
+        would be added to the other."""
         return self._not_before_ms if self.failures > 1 else 0
 
     def target_changed(self, now_ms: int) -> None:
-        """The member has a new target: extra heartbeats begin (anew)."""
+        """Handle a new target: (re)start extra heartbeats."""
         self._extra.target_changed(now_ms, self.interval_ms)
 
     def reconciled(self, now_ms: int) -> None:
-        """The member has carried a target out, or a part of one: others may wait for that, and
-        answer it soon."""
+        """Handle a target carried out, or a part of one: others may wait for that, and react
+        soon."""
         self._extra.progress(now_ms, self.interval_ms)
 
     def coordinator_moved(self, now_ms: int) -> None:
-        """Refused by a broker that is not the group's coordinator. The first time, the next
+        """Handle a refusal by a broker that is not the coordinator. The first time, the next
         heartbeat is sent as soon as the new coordinator is found."""
         self.failed(now_ms)
         if self.failures == 1:
             self.postpone(0)
 
     def failed(self, now_ms: int, cap_ms: int | None = None) -> None:
-        """No answer, or an error: the next heartbeat depends on the backoff alone."""
+        """Handle an error or a missing answer: the next heartbeat depends on the backoff alone."""
         settings = self._settings
         cap = settings.retry_backoff_max_ms if cap_ms is None else cap_ms
         self._not_before_ms = now_ms + backoff_ms(
@@ -232,18 +232,18 @@ class HeartbeatClock:
         self._due_ms = now_ms
 
     def postpone(self, until_ms: int) -> None:
-        """Nothing failed, but asking again before ``until_ms`` would be pointless."""
+        """Delay the next heartbeat without a failure: before ``until_ms`` it would be pointless."""
         self._not_before_ms = until_ms
 
     def fenced(self) -> None:
-        """The coordinator put the member out."""
+        """Count a fence by the coordinator."""
         self.fences += 1
 
     def joining(self, now_ms: int) -> None:
-        """The member joins: at once, whatever failed before, unless it keeps being fenced.
+        """Handle a join: at once, whatever failed before, unless the member keeps being fenced.
 
-        The first join after a fence is free. A broker that fences joins (4.0 and 4.1 do so until
-        the old session has expired, KAFKA-19233) is asked more and more rarely.
+        The first join after a fence is not delayed. A broker that fences joins (4.0 and 4.1 do so
+        until the old session has expired, KAFKA-19233) is asked more and more rarely.
         """
         self._due_ms = now_ms
         self._not_before_ms = 0

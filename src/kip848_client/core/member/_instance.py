@@ -1,4 +1,4 @@
-"""Who holds our ``group.instance.id`` when the coordinator says that it is taken."""
+"""The holder of our ``group.instance.id`` when the coordinator reports it as taken."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["InstanceClaim"]
 
 
 class InstanceClaim:
-    """UNRELEASED_INSTANCE_ID at a join: is the holder perhaps this very member?
+    """UNRELEASED_INSTANCE_ID at a join: could the holder be this very member?
 
     The answer to an earlier join, or to a leave, may have been lost. Then waiting helps: the old
     session expires. ``limit_ms`` bounds the wait.
@@ -16,15 +16,17 @@ class InstanceClaim:
         self._limit_ms = limit_ms
         self._refused_since_ms: int | None = None
         self.may_be_ours = False
-        """An earlier heartbeat of ours was accepted, or may have been. Outlives a membership."""
+        """An earlier heartbeat of this member was accepted, or may have been. Outlives a
+        membership."""
 
     def accepted(self) -> None:
-        """The coordinator took us in: we hold the id."""
+        """Note an accepted join: this member holds the id."""
         self.may_be_ours = True
         self._refused_since_ms = None
 
     def refused(self, now_ms: int) -> bool:
-        """Another member holds the id; returns whether waiting has gone on for too long."""
+        """Note that another member holds the id; returns whether the wait has exceeded its
+        limit."""
         if self._refused_since_ms is None:
             self._refused_since_ms = now_ms
         return now_ms >= self._refused_since_ms + self._limit_ms

@@ -25,7 +25,7 @@ _WORK_OF: Final[Mapping[MemberState, tuple[Purpose | None, ...]]] = {
     MemberState.STALE: (None, Purpose.DROP),
     MemberState.FATAL: (None, Purpose.DROP),
 }
-"""Which work for the application may be open in which state."""
+"""The work that may be open for the application in each state."""
 
 
 def check(
@@ -37,7 +37,7 @@ def check(
     now_ms: int,
     deadline_ms: int | None,
 ) -> None:
-    """Raise ``AssertionError`` for a member that contradicts itself."""
+    """Raise ``AssertionError`` if the state of a member is inconsistent."""
     state, member_epoch = standing.state, standing.epoch
     if member_epoch < 0:
         assert state in (MemberState.LEAVING, MemberState.UNSUBSCRIBED, MemberState.STALE)

@@ -1,9 +1,9 @@
-"""One leave: what was asked for, how long it may take, and its own heartbeat.
+"""One leave: its mode, its deadline, and its own heartbeat.
 
-Several requests may share it (an unsubscribe that is overtaken by a close); the strictest wins:
-the nearer deadline, the newest mode as long as nothing was sent, and "final" once asked for. The
-leave heartbeat is idempotent, so one that got no answer is repeated as long as there is time, and
-an answer that the member is not in the group is as good as any (KIP-1092's close budget).
+Several requests may share it (an unsubscribe that is overtaken by a close); the strictest wins: the
+nearer deadline, the newest mode as long as nothing was sent, and "final" once requested. The leave
+heartbeat is idempotent, so without an answer it is repeated as long as there is time, and an answer
+that the member is not in the group counts as success (KIP-1092's close budget).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LeaveAgain:
 
 
 class Leave:
-    """A leave under way."""
+    """An open leave."""
 
     def __init__(
         self, event: LeaveRequested, settings: MemberSettings, jitter: Callable[[int], int]
@@ -57,31 +57,31 @@ class Leave:
         self.final = self.final or event.final
 
     def seek(self, now_ms: int) -> None:
-        """A coordinator is being looked for from now on, with limited patience."""
+        """Begin to look up a coordinator, for a limited time."""
         self._give_up_ms = now_ms + self._settings.leave_patience_ms
 
     def may_send(self, now_ms: int) -> bool:
-        """Whether a leave heartbeat may go now."""
+        """Whether a leave heartbeat may be sent now."""
         return self._open is None and now_ms >= self._not_before_ms
 
     def sent(self, attempt: int) -> None:
-        """It went, with this number."""
+        """Note the sent heartbeat, with this number."""
         self._open = attempt
 
     def timeout_ms(self, now_ms: int) -> int:
-        """How long its answer is worth waiting for."""
+        """How long to wait for its answer."""
         left_ms = self.deadline_ms - now_ms
         timeout = self._settings.request_timeout_ms
         return min(timeout, left_ms) if left_ms > 0 else timeout
 
     def owns(self, attempt: int) -> bool:
-        """Whether ``attempt`` is its open heartbeat."""
+        """Whether ``attempt`` is the open leave heartbeat."""
         return self._open == attempt
 
     def answered(
         self, now_ms: int, event: HeartbeatAnswered | HeartbeatLost | HeartbeatFailed
     ) -> LeaveAgain | Kip848Error | None:
-        """What an answer means: ``None`` for success, an error for the end without success."""
+        """Process an answer: returns ``None`` for success, an error for the end without success."""
         self._open = None
         match event:
             case HeartbeatFailed():
@@ -107,7 +107,7 @@ class Leave:
         return LeaveAgain(rediscover)
 
     def expired(self, now_ms: int, *, coordinator_known: bool) -> Kip848Error | None:
-        """Why to stop trying, ``None`` while there is time."""
+        """Return the reason to give up, ``None`` while there is time."""
         if now_ms >= self.deadline_ms:
             return RequestTimedOut("the coordinator did not answer the leave in time")
         if not coordinator_known and now_ms >= self._give_up_ms:
@@ -124,8 +124,8 @@ class Leave:
 
 
 def leave_epoch(mode: LeaveMode, instance_id: str | None) -> int | None:
-    """The epoch that tells the coordinator about a leave, ``None`` when it is not told (KIP-1092:
-    a dynamic member that remains lets its session expire)."""
+    """Return the epoch of the leave heartbeat, ``None`` if none is sent (KIP-1092: a dynamic member
+    that remains lets its session expire)."""
     if mode is LeaveMode.LEAVE_GROUP:
         return LEAVE_EPOCH
     if instance_id is not None:

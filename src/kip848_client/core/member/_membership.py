@@ -1,8 +1,8 @@
-"""What belongs to one membership, and is gone when it ends.
+"""The state of one membership, dropped when it ends.
 
-A membership begins with a join and ends with a leave, a fence or a fatal error. ``MemberCore``
-replaces the whole value then: the answer to a question of the old membership finds no open
-question, and counts as stale.
+A membership begins with a join and ends with a leave, a fence or a fatal error. ``MemberCore`` then
+replaces the whole value: the answer to a request of the old membership matches no open request, and
+counts as stale.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Membership", "OpenHeartbeat"]
 
 @dataclass(frozen=True, slots=True)
 class OpenHeartbeat:
-    """The heartbeat whose answer counts for the present membership."""
+    """The heartbeat whose answer counts for the current membership."""
 
     number: int
     member_epoch: int
@@ -25,10 +25,10 @@ class OpenHeartbeat:
 
 @dataclass(slots=True)
 class Membership:
-    """The present membership, or the attempt to get one."""
+    """The current membership, or the attempt to get one."""
 
     open: OpenHeartbeat | None = None
-    """The heartbeat that is under way."""
+    """The heartbeat in flight."""
     join_was_sent: bool = False
     """Whether the coordinator may know of this membership, so that a leave must be sent."""
     expedite: bool = False
@@ -38,21 +38,22 @@ class Membership:
     """A callback failed: the reconciliation is repeated when the application polls."""
 
     session_until_ms: int | None = None
-    """When the coordinator may have put this member out, if it has not heard of it since."""
+    """When the coordinator may have fenced this member, if it has not received a heartbeat
+    since."""
 
     def sent(self, heartbeat: OpenHeartbeat) -> None:
-        """A heartbeat of this membership went out."""
+        """Note a heartbeat sent for this membership."""
         self.open = heartbeat
         self.join_was_sent = True
         self.expedite = False
 
     def accepted(self, heartbeat: OpenHeartbeat, session_timeout_ms: int | None) -> None:
-        """The coordinator took it. Its session began anew not before the heartbeat was sent."""
+        """Handle an accepted heartbeat. The session was renewed when it was sent or later."""
         if session_timeout_ms is not None:
             self.session_until_ms = heartbeat.sent_ms + session_timeout_ms
 
     def is_over(self, now_ms: int) -> bool:
-        """Whether its session may have ended unheard."""
+        """Whether the session may have expired without our knowledge."""
         return self.session_until_ms is not None and now_ms >= self.session_until_ms
 
     def is_urgent(self, state: MemberState) -> bool:

@@ -1,4 +1,4 @@
-"""The nouns of a group member: settings, the intent and outcome of a heartbeat, the snapshot.
+"""The data types of a group member: settings, the intent and outcome of a heartbeat, the snapshot.
 
 ``HeartbeatIntent`` and ``HeartbeatOutcome`` are the domain side of ConsumerGroupHeartbeat (API 68,
 v1). The member never sees a wire message: its driver translates one to the other, so the member can
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 UNREACHABLE_AFTER_MS: Final = 30_000
-"""A coordinator that owes an answer for so long is reported, and counts as unreachable in the
+"""A coordinator that has not answered for this long is reported, and counts as unreachable in the
 health."""
 
 Assignment = tuple[tuple[TopicId, tuple[int, ...]], ...]
@@ -44,10 +44,10 @@ Assignment = tuple[tuple[TopicId, tuple[int, ...]], ...]
 
 
 class AssignedPartition(NamedTuple):
-    """One partition by its identity and by the name that the user knows it under.
+    """One partition by its identity and by its name.
 
-    The identity is ``(topic_id, partition)``: a topic that was deleted and created again under the
-    same name is another topic (KIP-516), and its partitions are revoked and assigned anew.
+    The identity is ``(topic_id, partition)``: a recreated topic is another topic (KIP-516), and its
+    partitions are revoked and newly assigned.
     """
 
     topic_id: TopicId
@@ -56,7 +56,7 @@ class AssignedPartition(NamedTuple):
 
     @property
     def partition(self) -> int:
-        """Its number."""
+        """The partition number."""
         return self.tp.partition
 
 
@@ -111,10 +111,10 @@ class OfferedAssignor:
 
 @dataclass(frozen=True, slots=True)
 class AssignorNews:
-    """What an answer says to a member that offers assignors (draft).
+    """The assignor fields in an answer to a member that offers assignors (draft).
 
-    ``target``: with an assignment, all that the member shall have in the end; else ``None``. The
-    rest goes with the assignment: the assignor's error, and what it says to this member.
+    ``target``: with an assignment, the member's complete target; otherwise ``None``. The other
+    fields come with the assignment: the assignor's error, and its data for this member.
     """
 
     should_compute: bool = False
@@ -128,10 +128,10 @@ class AssignorNews:
 class HeartbeatIntent:
     """Every field of a ConsumerGroupHeartbeat request that the member decides.
 
-    ``None`` means "unchanged" (null on the wire; -1 for ``rebalance_timeout_ms``). ``owned`` is
-    the complete set of partitions that the member has or may be given before the answer comes,
-    never a delta; what it leaves out is free for others. An empty tuple says "I own nothing",
-    which differs from ``None``.
+    ``None`` means "unchanged" (null on the wire; -1 for ``rebalance_timeout_ms``). ``owned`` is the
+    complete set of partitions that the member has or may be given before the answer arrives, never
+    a delta; what it leaves out is free for others. An empty tuple means "I own nothing", which
+    differs from ``None``.
     """
 
     member_id: MemberId
@@ -147,7 +147,7 @@ class HeartbeatIntent:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the broker will answer with the assignment whatever it thinks we know."""
+        """Whether the broker will answer with the assignment in any case."""
         return (
             self.rebalance_timeout_ms is not None
             and (self.subscribed_topic_names is not None or self.subscribed_topic_regex is not None)
@@ -159,8 +159,8 @@ class HeartbeatIntent:
 class HeartbeatAccepted:
     """The broker's answer without an error.
 
-    ``assignment`` is ``None`` for "no news" and ``()`` for "you own nothing". It may come as the
-    wire gives it: unsorted, with repeated topics or partitions; the member cleans it up.
+    ``assignment`` is ``None`` for "no change" and ``()`` for "you own nothing". It may be as on the
+    wire: unsorted, with repeated topics or partitions; the member cleans it up.
     """
 
     member_id: MemberId | None
@@ -170,16 +170,16 @@ class HeartbeatAccepted:
     assignors: AssignorNews | None = None
 
     def is_for(self, member_id: MemberId) -> bool:
-        """Whether it can be meant for this member. An epoch that is stored is sent back: -1 would
-        turn the next heartbeat into a leave."""
+        """Whether it can be meant for this member. A stored epoch is sent back: -1 would turn the
+        next heartbeat into a leave."""
         return self.member_id in (None, "", member_id) and self.member_epoch > 0
 
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatRefused:
-    """The broker's answer with an error: Kafka's code, its name, the broker's own words, and
-    whether Kafka calls the code retriable (only asked for codes that the member has no rule for);
-    ``api`` is what was refused.
+    """The broker's answer with an error: Kafka's code, its name, the broker's message, and whether
+    Kafka calls the code retriable (used only for codes without a rule here); ``api`` is the refused
+    API.
     """
 
     code: int
@@ -190,7 +190,7 @@ class HeartbeatRefused:
 
     @classmethod
     def of(cls, code: int, message: str | None, *, api: str) -> HeartbeatRefused:
-        """Named and judged by Kafka's table of error codes."""
+        """Build it from a code, with name and retriability from Kafka's table."""
         return cls(code, error_name(code), message, is_retriable(code), api)
 
 
@@ -199,7 +199,7 @@ HeartbeatOutcome = HeartbeatAccepted | HeartbeatRefused
 
 @dataclass(frozen=True, slots=True)
 class MemberSettings:
-    """What the member needs to know of its configuration. All times in milliseconds."""
+    """The member's part of the configuration. All times in milliseconds."""
 
     instance_id: str | None = None
     """``group.instance.id``; makes the member static."""
@@ -208,7 +208,8 @@ class MemberSettings:
     server_assignor: str | None = None
     """``group.remote.assignor``; ``None`` leaves the choice to the group."""
     client_assignors: tuple[OfferedAssignor, ...] = ()
-    """``group.local.assignors``, in order of preference, until ``AssignorsOffered`` says others."""
+    """``group.local.assignors``, in order of preference, until ``AssignorsOffered`` replaces
+    them."""
     max_poll_interval_ms: int = 300_000
     """``max.poll.interval.ms``: also sent as the rebalance timeout, and bounds the commit before
     a revocation."""
@@ -228,18 +229,19 @@ class MemberSettings:
     """How long a *re*join is retried on UNRELEASED_INSTANCE_ID. The largest session timeout that
     a broker grants by default (``group.consumer.max.session.timeout.ms``) is 60 s."""
     session_timeout_ms: int | None = None
-    """How long after the last heartbeat that the coordinator accepted others may already have what
-    this member has: then it drops all of it as lost, and joins again. ``None``: it goes on until
-    the coordinator refuses it."""
+    """How long after the last accepted heartbeat others may already own this member's partitions:
+    then it drops all of them as lost, and rejoins. ``None``: it continues until the coordinator
+    refuses it."""
     extra_heartbeats: bool = True
-    """Whether to ask sooner than the interval for a while when the assignment has changed."""
+    """Whether to send heartbeats sooner than the interval for a while after the assignment has
+    changed."""
     leave_patience_ms: int = 5_000
-    """How long a leave looks for a coordinator that is not known before it gives up."""
+    """How long a leave looks for an unknown coordinator before it gives up."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemberSnapshot:
-    """What a member knows, frozen; for tests, traces, the command line and health checks."""
+    """A frozen copy of a member's state, for tests, traces, the command line and health checks."""
 
     state: MemberState
     member_id: MemberId
@@ -256,11 +258,11 @@ class MemberSnapshot:
     """Topics of the target whose name is not known yet."""
     coordinator_known: bool
     coordinator_silent_ms: int
-    """Since when no heartbeat was answered without an error, while one is wanted; else 0."""
+    """How long no heartbeat was answered without an error, while one is due; else 0."""
     waits: Mapping[str, Wait]
     """The same as a wait for the coordinator, with the reason."""
     poll_age_ms: int | None
-    """Since when the application has not polled: 0 while it polls, ``None`` before it ever did."""
+    """How long the application has not polled: 0 while it polls, ``None`` before its first poll."""
     heartbeat_interval_ms: int
     consecutive_failures: int
     consecutive_fences: int

@@ -12,7 +12,7 @@ __all__ = ["Issued", "refuse_if_illegal"]
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """How many questions of each kind the member has asked: the numbers that answers may carry."""
+    """How many requests of each kind the member has issued: the numbers that answers may carry."""
 
     lookups: int
     heartbeats: int
@@ -23,8 +23,8 @@ class Issued:
 def refuse_if_illegal(
     event: ev.Event, asked: Issued, *, fatal: Kip848Error | None, closing: bool, closed: bool
 ) -> None:
-    """Raise ``LocalProtocolError`` for what the state does not allow, for the answer to a question
-    that was never asked, and for what is no event."""
+    """Raise ``LocalProtocolError`` for an event that the state does not allow, for the answer to a
+    request that was never issued, and for objects other than events."""
     match event:
         case ev.Subscribed() if fatal is not None:
             raise LocalProtocolError(f"the member is FATAL ({fatal}); close it")

@@ -1,4 +1,4 @@
-"""Where the member stands, its state and its epoch, and what others were told of it."""
+"""State and epoch of the member, as published to others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PublishedState:
         self._emit = emit
         self.state = MemberState.UNSUBSCRIBED
         self.epoch = JOIN_EPOCH
-        """What the next heartbeat carries: 0 to join, negative to leave, else the coordinator's."""
+        """The epoch of the next heartbeat: 0 to join, negative to leave, else the coordinator's."""
         self.told_epoch: int | None = None
         """The epoch of the last ``EpochChanged``."""
 
@@ -36,7 +36,7 @@ class PublishedState:
             self._emit(Announce(old, self.state, why))
 
     def adopt(self, epoch: int) -> None:
-        """Take ``epoch``; committers hear of it only when it changes for them."""
+        """Adopt ``epoch``; committers are notified only if it changes for them."""
         self.epoch = epoch
         told = epoch if epoch > 0 else None
         if told != self.told_epoch:

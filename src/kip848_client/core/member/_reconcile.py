@@ -1,4 +1,4 @@
-"""From what is held to what the coordinator wants: the assignment state, and the next step.
+"""From the current to the target assignment: the assignment state, and the next step.
 
 Theory of operation
 -------------------
@@ -7,19 +7,18 @@ Three sets of (topic id, partition), KIP-848 "assignment reconciliation":
 - *target*: what the coordinator last sent. Each change gets a new revision, so that A, B, A is
   seen as three assignments. ``None`` before the first one, which differs from empty.
 - *current*: what was reconciled last, with the revision it was reconciled for. A new one is
-  reported to the coordinator; what is reported as owned is more (see ``CallbackWork.claimed``).
+  reported to the coordinator; the set reported as owned is larger (see ``CallbackWork.claimed``).
 - *assigned*: what the application sees. It differs from current while a reconciliation runs, and
-  after one whose callback failed. Those of it for which the assigned callback has not succeeded yet
-  are *unprepared*: they are named to it again, and not fetched before.
+  after one whose callback failed. Partitions in it for which the assigned callback has not
+  succeeded yet are *unprepared*: they are passed to it again, and not fetched before.
 
 Reconciliation is driven by the target and idempotent: a target may be skipped when a newer one
-comes, and repeated when a callback failed. Names are only for the application; a topic whose name
-is not known yet is left out of this round and taken in a later one, with an acknowledgement of
-each part. A newly seen topic id gets one round of name look-up before a part is taken without it,
-unless something must be given up, which never waits for names.
+comes, and repeated when a callback failed. Names are only for the application; a topic without a
+known name is left out of this round and taken in a later one, with an acknowledgement of each part.
+A newly seen topic id gets one round of name look-up before a part is taken without it, unless
+partitions must be released, which never waits for names.
 
-The difference is taken by id, so a topic that was deleted and created again under its old name is
-revoked and assigned like any two topics.
+The difference is computed by id, so a recreated topic is revoked and assigned like any two topics.
 """
 
 from __future__ import annotations
@@ -44,14 +43,14 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledge:
-    """Nothing to take or give: only tell the coordinator that this is held."""
+    """No change of partitions: only report this set to the coordinator."""
 
     held: Held
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Give up ``revoked``, then take what of ``target`` has a name by then."""
+    """Release ``revoked``, then take the part of ``target`` whose names are known by then."""
 
     target: Held
     revoked: frozenset[TopicIdPartition]
@@ -59,7 +58,7 @@ class Plan:
 
 Step = Acknowledge | Plan
 _DESCRIBED_MAX: Final = 8
-"""How many described sets are kept: a driver asks for the same few after every step."""
+"""Size of the cache of described sets: a driver requests the same few after every step."""
 
 
 def next_step(
@@ -71,10 +70,10 @@ def next_step(
     *,
     callback_failed: bool,
 ) -> Step | None:
-    """What brings ``assigned`` nearer to ``target``; ``None`` when nothing can be done until names,
-    a poll or a newer target arrive.
+    """Return the next step from ``assigned`` towards ``target``; ``None`` if nothing can be done
+    before names, a poll or a newer target arrive.
 
-    ``nameless``: topics whose name was asked for and not found. After a failed callback even an
+    ``nameless``: topics whose name was looked up and not found. After a failed callback even an
     equal set needs its callback again.
     """
     resolved = _named(target.partitions, names)
@@ -104,7 +103,7 @@ class AssignmentState:
         self.assigned: frozenset[TopicIdPartition] = frozenset()
         self.fetchable: frozenset[TopicIdPartition] = frozenset()
         self.releasing: frozenset[TopicIdPartition] = frozenset()
-        """Named in a ReleasePartitions that was not answered: their last callback is on its way."""
+        """Partitions in an unanswered ReleasePartitions: their last callback is in progress."""
         self.names: dict[TopicId, str] = {}
         self.nameless: frozenset[TopicId] = frozenset()
         self.unprepared: frozenset[TopicIdPartition] = frozenset()
@@ -116,7 +115,7 @@ class AssignmentState:
         self._described: dict[frozenset[TopicIdPartition], tuple[AssignedPartition, ...]] = {}
 
     def retarget(self, partitions: frozenset[TopicIdPartition]) -> bool:
-        """Adopt what the coordinator sent; returns whether it is news."""
+        """Adopt the coordinator's target; returns whether it is new."""
         if self.target is not None and self.target.partitions == partitions:
             return False
         self._revision += 1
@@ -126,7 +125,7 @@ class AssignmentState:
 
     @property
     def is_met(self) -> bool:
-        """Whether what is held is exactly what is wanted."""
+        """Whether the current set is exactly the target."""
         return self.target == self.current and self.target is not None
 
     def next_step(self) -> Step | None:
@@ -143,14 +142,14 @@ class AssignmentState:
         )
 
     def unresolved(self) -> tuple[TopicId, ...]:
-        """Topics of the target without a name, sorted. Kept, since each deadline asks for it."""
+        """Topics of the target without a name, sorted. Cached, since each deadline needs it."""
         if self._unresolved is None:
             wanted = frozenset() if self.target is None else self.target.partitions
             self._unresolved = tuple(sorted({p[0] for p in wanted} - self.names.keys()))
         return self._unresolved
 
     def name(self, asked: tuple[TopicId, ...], found: Mapping[TopicId, str]) -> None:
-        """Take in the answer to a look-up of ``asked``; other names are not of interest."""
+        """Process the answer to a look-up of ``asked``; other names are ignored."""
         wanted = self.unresolved()
         self.names.update({topic: found[topic] for topic in wanted if topic in found})
         self._unresolved = None
@@ -159,16 +158,16 @@ class AssignmentState:
     # -- the course of a plan ----------------------------------------------------------------
 
     def hold_back(self, partitions: frozenset[TopicIdPartition]) -> None:
-        """No record of these may be handed out any more."""
+        """Stop the delivery of records of these."""
         self.fetchable -= partitions
 
     def release(self, partitions: frozenset[TopicIdPartition]) -> None:
-        """These are on their way out."""
+        """Begin to release these."""
         self.hold_back(partitions)
         self.releasing |= partitions
 
     def released(self, *, failed: bool) -> None:
-        """The callback ended; when it failed the application still has them."""
+        """Handle the end of the release callback; if it failed the application still has them."""
         if not failed:
             self.assigned -= self.releasing
             self.unprepared -= self.releasing
@@ -176,16 +175,16 @@ class AssignmentState:
         self.callback_failed = self.callback_failed or failed
 
     def start(self, target: Held) -> tuple[Held, frozenset[TopicIdPartition]]:
-        """The application sees the new assignment now; what is new in it is not fetched yet.
-        Returns what is held from now on, and what of it is named to the assigned callback: what is
-        new, and what an earlier call that failed had named."""
+        """Show the new assignment to the application; its new partitions are not fetched yet.
+        Returns the set held from now on, and the part to pass to the assigned callback: the new
+        partitions, and those of an earlier failed call."""
         held = Held(_named(target.partitions, self.names), target.revision)
         self.unprepared = held.partitions - (self.assigned - self.unprepared)
         self.assigned = held.partitions
         return held, self.unprepared
 
     def started(self, held: Held, *, failed: bool) -> None:
-        """The callback ended; when it failed, what it was called with stays unprepared."""
+        """Handle the end of the assigned callback; if it failed, its partitions stay unprepared."""
         self.callback_failed = failed
         if not failed:
             self.unprepared = frozenset()
@@ -194,7 +193,7 @@ class AssignmentState:
             self._drop_names()
 
     def acknowledge(self, held: Held) -> None:
-        """This is what is owned from now on."""
+        """Set the owned partitions."""
         self.current = held
 
     def _drop_names(self) -> None:
@@ -211,7 +210,7 @@ class AssignmentState:
     # -- out of the group --------------------------------------------------------------------
 
     def leave_group(self) -> None:
-        """Out of the group: no target, nothing owned, nothing fetched. What the application sees
+        """Leave the group: no target, nothing owned, nothing fetched. What the application sees
         stays until its callback is done."""
         self.target = None
         self.current = None
@@ -219,7 +218,8 @@ class AssignmentState:
         self._unresolved = None
 
     def clear(self) -> None:
-        """The application has nothing any more (and an empty state may be cleared again)."""
+        """Drop everything: the application has no partitions any more (an empty state may be
+        cleared again)."""
         self.leave_group()
         self.assigned = frozenset()
         self.releasing = frozenset()
@@ -233,7 +233,8 @@ class AssignmentState:
     # -- views -------------------------------------------------------------------------------
 
     def describe(self, partitions: frozenset[TopicIdPartition]) -> tuple[AssignedPartition, ...]:
-        """Partitions with their names, in the order that users expect: by name and number."""
+        """Return partitions with their names, in the order that users expect: by name and
+        number."""
         known = self._described.get(partitions)
         if known is None:
             names = self.names

@@ -1,4 +1,4 @@
-"""Errors for the user, not more often than the user can read them."""
+"""Errors for the user, at a limited rate."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ REPORT_EVERY_MS: Final = 5_000
 
 
 class ErrorReports:
-    """Reports errors that may come again with every answer."""
+    """Reports errors that may recur with every answer."""
 
     def __init__(self, emit: Callable[[Command], None]) -> None:
         self._emit = emit
         self._reported_ms: dict[str, int] = {}
 
     def tell(self, now_ms: int, kind: str, error: Kip848Error, interval_ms: int) -> None:
-        """Raise ``error`` once to the user, unless one of its ``kind`` was raised a moment ago."""
+        """Raise ``error`` once, unless one of its ``kind`` was raised a moment ago."""
         last = self._reported_ms.get(kind)
         if last is None or now_ms >= last + max(REPORT_EVERY_MS, interval_ms):
             self._reported_ms[kind] = now_ms

@@ -1,4 +1,4 @@
-"""What a member knows, put together for tests, traces and health checks."""
+"""The snapshot of a member for tests, traces and health checks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def take_snapshot(
     stale_answers: int,
     closed: bool,
 ) -> MemberSnapshot:
-    """The parts of a member, frozen."""
+    """Take a frozen copy of the parts of a member."""
     current, target = assignment.current, assignment.target
     subscription = application.subscription
     return MemberSnapshot(

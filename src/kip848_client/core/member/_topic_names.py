@@ -1,8 +1,8 @@
-"""Asking for the names of topics: one question at a time, again with a growing pause.
+"""Look-ups of topic names: one request at a time, repeated with a growing pause.
 
-Assignments carry topic ids; users know names. An id can stay without a name for long (metadata
-lags behind the coordinator, or the topic is deleted or forbidden), and asking for it must neither
-stop nor spin.
+Assignments carry topic ids; users know names. An id can stay without a name for a long time
+(metadata lags behind the coordinator, or the topic is deleted or forbidden), and retries must
+neither stop nor spin.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["NameLookup"]
 
 
 class NameLookup:
-    """When to ask, and what was asked."""
+    """Decides when to look up names, and tracks the open request."""
 
     def __init__(
         self,
@@ -36,15 +36,15 @@ class NameLookup:
 
     @property
     def is_open(self) -> bool:
-        """Whether a question waits for its answer."""
+        """Whether a request is open."""
         return self._asked is not None
 
     def due_ms(self, unresolved: tuple[TopicId, ...]) -> int | None:
-        """When to ask next, ``None`` when there is nothing to ask or a question is open."""
+        """When to send the next request, ``None`` if there is nothing to look up or one is open."""
         return None if self.is_open or not unresolved else self._at_ms
 
     def ask(self, now_ms: int, unresolved: tuple[TopicId, ...]) -> bool:
-        """Ask for all of them, if a question is due; returns whether it was asked."""
+        """Request all of them, if a request is due; returns whether it was sent."""
         due_ms = self.due_ms(unresolved)
         if due_ms is None or now_ms < due_ms:
             return False
@@ -54,8 +54,8 @@ class NameLookup:
         return True
 
     def answered(self, now_ms: int, query: int) -> tuple[TopicId, ...] | None:
-        """An answer is here: the ids that were asked for, ``None`` when it belongs to a question
-        that is not open any more."""
+        """Process an answer: returns the requested ids, ``None`` if its request is no longer
+        open."""
         if self._asked is None or query != self.queries:
             return None
         asked, self._asked = self._asked, None
@@ -67,11 +67,11 @@ class NameLookup:
         return asked
 
     def ask_now(self) -> None:
-        """There is a new target: what it needs is asked without a pause."""
+        """Handle a new target: look up its names without a pause."""
         self._at_ms = 0
         self._failures = 0
 
     def reset(self) -> None:
-        """The membership ended; the answer to an open question is not wanted any more."""
+        """Reset after the membership ended; the answer to an open request will be ignored."""
         self._asked = None
         self.ask_now()
