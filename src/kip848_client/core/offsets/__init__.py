@@ -1,6 +1,7 @@
-"""Offsets: where the application is, and when and how that is committed. Pure; no clock, no I/O.
+"""Offsets: the application's positions, and when and how they are committed. Pure; no clock, no
+I/O.
 
-``OffsetTracker`` notes what was delivered; ``CommitterCore`` turns wishes to commit into requests,
+``OffsetTracker`` records what was delivered; ``CommitterCore`` turns commit calls into requests,
 one at a time, with the retry rules of KIP-848. Both are used synchronously by one driver, which
 shares one tracker with its committer::
 
@@ -10,7 +11,7 @@ shares one tracker with its committer::
         ...                                   # SendCommit -> CommitAnswered, finally CommitDone
 
 Call ``tracker.confirm()`` whenever the application asks for more records, and before the commit of
-a close that the application itself asked for. Automatic commits store confirmed positions only.
+a close that the application itself requested. Automatic commits store confirmed positions only.
 """
 
 from __future__ import annotations

@@ -1,26 +1,27 @@
-"""When offsets are committed, what goes into a commit, and what follows from its answer.
+"""When offsets are committed, what a commit contains, and what follows from its answer.
 
 Theory of operation
 -------------------
-A *ticket* is one wish to commit: by the user, by the interval, or before a revocation. An
+A *ticket* is one request to commit: by the user, by the interval, or before a revocation. An
 *attempt* is one OffsetCommit request. At most one attempt is open: a second one could overtake it
 and leave the lower offset stored. An attempt is never cancelled for the same reason; a ticket may
-end at its deadline while its attempt is still open. Tickets go in the order they came, except that
-one that waits (for a backoff or a newer epoch) does not hold up the others. Only when reply after
-reply is missing do all wait: many wishes must not ask a coordinator that is away many times.
+end at its deadline while its attempt is still open. Tickets are sent in order of arrival, except
+that one that waits (for a backoff or a newer epoch) does not hold up the others. Only when replies
+are missing repeatedly do all of them wait: many tickets must not multiply the requests to an
+unavailable coordinator.
 
-A retry must not undo a newer commit: partitions that a younger ticket has stored meanwhile count
-as done, and where the answer to a younger commit was lost its offset is repeated instead, since it
-may have been stored. Positions of a ticket without explicit offsets, and the epoch, are read anew
-for each attempt (KAFKA-16033).
+A retry must not undo a newer commit: partitions that a younger ticket has stored meanwhile count as
+done, and where the answer to a younger commit was lost its offset is repeated instead, since it may
+have been stored. Positions of a ticket without explicit offsets, and the epoch, are re-read for
+each attempt (KAFKA-16033).
 
-STALE_MEMBER_EPOCH says that the epoch moved between our sending and the broker's reading. The
-answer (KIP-848, OffsetCommit) is to learn the newest epoch by a heartbeat and try again with the
-partitions that are still owned; it is never a reason to rejoin. What is no longer owned is
-reported, because one bad partition would fail the whole request (KIP-1251).
+STALE_MEMBER_EPOCH means that the epoch changed between our sending and the broker's reading. The
+reaction (KIP-848, OffsetCommit) is to learn the newest epoch by a heartbeat and retry with the
+partitions still owned; it is never a reason to rejoin. Partitions no longer owned are reported,
+because one bad partition would fail the whole request (KIP-1251).
 
-Before a revocation a topic that does not exist any more must not block: UNKNOWN_TOPIC_OR_PARTITION
-(KAFKA-16224) and UNKNOWN_TOPIC_ID end the wish for that partition.
+Before a revocation a deleted topic must not block: UNKNOWN_TOPIC_OR_PARTITION (KAFKA-16224) and
+UNKNOWN_TOPIC_ID end the ticket for that partition.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class CommitterSettings:
 
 @dataclass(frozen=True, slots=True)
 class CommitRefusal:
-    """An error that the broker gave for a partition (or for all): code, name, its own words."""
+    """A broker's error for a partition (or for all): code, name, message."""
 
     code: int
     name: str
@@ -87,16 +88,16 @@ class CommitRefusal:
 
 @dataclass(frozen=True, slots=True)
 class CommitEvent:
-    """Base of what can happen to the committer."""
+    """Base class of the committer's events."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitAsked(CommitEvent):
-    """Someone wishes to commit; answered by one ``CommitDone`` with the same ``ticket``, at the
-    latest at ``deadline_ms``.
+    """A request to commit; answered by one ``CommitDone`` with the same ``ticket``, at
+    ``deadline_ms`` at the latest.
 
     ``ticket``: a number of the driver's choice that is not in use. ``offsets``: copied now
-    (KAFKA-19351); ``None`` means the confirmed positions, read anew for each attempt.
+    (KAFKA-19351); ``None`` means the confirmed positions, re-read for each attempt.
     """
 
     ticket: int
@@ -117,8 +118,8 @@ class CommitAnswered(CommitEvent):
 @dataclass(frozen=True, slots=True)
 class CommitLost(CommitEvent):
     """Answer to ``SendCommit``: no reply (disconnected, timed out, no coordinator); a retry may
-    help. The broker may have stored the offsets. The driver tells the member by itself that the
-    coordinator is lost."""
+    help. The broker may have stored the offsets. The driver itself reports the lost coordinator to
+    the member."""
 
     attempt: int
     why: str
@@ -147,7 +148,7 @@ class CommitTimer(CommitEvent):
 
 @dataclass(frozen=True, slots=True)
 class CommitCommand:
-    """Base of what the committer asks for."""
+    """Base class of the committer's commands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +164,8 @@ class SendCommit(CommitCommand):
 
 @dataclass(frozen=True, slots=True)
 class CommitDone(CommitCommand):
-    """A ticket ended: what is stored, and for the rest the reason. ``ticket`` is ``None`` for the
-    interval's commits; log their failures."""
+    """A ticket ended: the stored offsets, and the reasons for the rest. ``ticket`` is ``None`` for
+    commits by interval; log their failures."""
 
     ticket: int | None
     committed: Mapping[TopicPartition, CommittableOffset]
@@ -173,12 +174,12 @@ class CommitDone(CommitCommand):
 
 @dataclass(frozen=True, slots=True)
 class RefreshEpoch(CommitCommand):
-    """Give the member core a ``HeartbeatWanted``: a newer epoch exists."""
+    """Pass a ``HeartbeatWanted`` to the member core: a newer epoch exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorSuspect(CommitCommand):
-    """Give the member core a ``CoordinatorLost`` and look the coordinator up again."""
+    """Pass a ``CoordinatorLost`` to the member core and look up the coordinator again."""
 
     why: str
 
@@ -192,7 +193,8 @@ class _Ticket:
     as_member: bool
     wanted: dict[TopicPartition, CommittableOffset] | None
     generations: dict[TopicPartition, int]
-    """Of the explicit offsets, when they were asked for; 0 for a partition that was not owned."""
+    """Generations of the explicit offsets at the time of the call; 0 for a partition that was not
+    owned."""
     committed: dict[TopicPartition, CommittableOffset] = field(
         default_factory=dict[TopicPartition, CommittableOffset]
     )
@@ -203,7 +205,7 @@ class _Ticket:
     failures: int = 0
     not_before_ms: int = 0
     stale_epoch: int | None = None
-    """Set: wait until the member epoch differs from this one."""
+    """If set, wait until the member epoch differs from this one."""
 
 
 _Errors = dict[CommitRefusal, Kip848Error]
@@ -220,11 +222,11 @@ class _Attempt:
 
 
 class CommitterCore:
-    """The committer. ``step`` takes what happened and returns what to do; ``deadline_ms`` says
-    when to call ``step`` with ``CommitTimer`` if nothing else happens.
+    """The committer. ``step`` processes an event and returns commands; ``deadline_ms`` is when to
+    call ``step`` with ``CommitTimer`` if nothing else happens.
 
-    ``jitter`` gets a pause in ms and returns it varied (by up to 20 %); results outside of that
-    range are brought into it.
+    ``jitter`` maps a pause in ms to a varied one (by up to 20 %); results outside that range are
+    clamped to it.
     """
 
     def __init__(
@@ -239,7 +241,7 @@ class CommitterCore:
         self._now = 0
         self._member_epoch: int | None = None
         self._left: dict[TopicPartition, int] = {}
-        """What was tracked when the member lost its epoch, by generation."""
+        """Generations of the tracked partitions when the member lost its epoch."""
         self._tickets: list[_Ticket] = []
         self._attempt: _Attempt | None = None
         self._attempts = 0
@@ -247,19 +249,19 @@ class CommitterCore:
         self._stored_by: dict[TopicPartition, int] = {}
         self._unsure: dict[TopicPartition, tuple[int, CommittableOffset]] = {}
         self._interval_at_ms: int | None = None
-        self._losses = 0  # attempts without a reply in a row
+        self._losses = 0  # consecutive attempts without a reply
         self._silent_until_ms = 0
         self._out: list[CommitCommand] = []
         self._stale_answers = 0
 
     @property
     def stale_answers(self) -> int:
-        """Answers that were ignored because their attempt was not open any more."""
+        """Answers ignored because their attempt was no longer open."""
         return self._stale_answers
 
     @property
     def open_tickets(self) -> int:
-        """Wishes that have not ended yet, the interval's included."""
+        """Number of open tickets, including the interval's."""
         return len(self._tickets)
 
     @property
@@ -279,8 +281,8 @@ class CommitterCore:
         return min(times, default=None)
 
     def step(self, now_ms: int, event: CommitEvent) -> tuple[CommitCommand, ...]:
-        """Take one event. Raises ``LocalProtocolError``, with nothing changed, for a ticket that is
-        in use and for the answer to an attempt that was never made."""
+        """Process one event. Raises ``LocalProtocolError``, with nothing changed, for a ticket that
+        is in use and for the answer to an attempt that was never made."""
         self._refuse_if_illegal(event)
         self._now = max(self._now, now_ms)
         self._out = []
@@ -298,7 +300,7 @@ class CommitterCore:
             case EpochNoted():
                 self._note_epoch(event.member_epoch)
             case _:
-                pass  # CommitTimer: what is due is found below, as after every event
+                pass  # CommitTimer: the code below finds what is due, as after every event
         self._start_interval()
         self._expire()
         self._send_next()
@@ -345,13 +347,13 @@ class CommitterCore:
         self._member_epoch = member_epoch
 
     def _is_left(self, tp: TopicPartition) -> bool:
-        """Whether ``tp`` is still tracked although the member that had it is out of the group. In
-        an empty group anybody may commit: that would rewind what others have stored since."""
+        """Whether ``tp`` is still tracked although its member is out of the group. An empty group
+        accepts any commit: that would rewind what others have stored since."""
         return self._member_epoch is None and self._left.get(tp) == self._tracker.generation(tp)
 
     def _start_interval(self) -> None:
-        """Begin an automatic commit when one is due. The timer restarts also when there is nothing
-        to commit, and nothing is marked as under way then (KAFKA-16203)."""
+        """Begin an automatic commit when one is due. The timer restarts even if there is nothing to
+        commit, and then nothing is marked as in flight (KAFKA-16203)."""
         interval = self._settings.auto_commit_interval_ms
         if interval is None:
             return
@@ -368,19 +370,19 @@ class CommitterCore:
             self._open(None, CommitKind.INTERVAL, offsets, deadline)
 
     def _remaining(self, ticket: _Ticket) -> dict[TopicPartition, CommittableOffset]:
-        """What the next attempt for this ticket carries."""
+        """Return the offsets of the next attempt for this ticket."""
         source = self._tracker.dirty() if ticket.wanted is None else ticket.wanted
         remaining: dict[TopicPartition, CommittableOffset] = {}
         for tp, offset in source.items():
             if tp in ticket.failed or tp in ticket.committed:
                 continue
             if self._stored_by.get(tp, 0) > ticket.sequence:
-                ticket.committed[tp] = offset  # a younger commit has overtaken this wish
+                ticket.committed[tp] = offset  # a younger commit has overtaken this ticket
                 continue
             if self._tracker.generation(tp) != ticket.generations.get(
                 tp, self._tracker.generation(tp)
             ):
-                # One partition of another member would fail the rest, or rewind its new owner.
+                # A partition of another member would fail the rest, or rewind its new owner.
                 ticket.failed[tp] = NotAssigned(_REVOKED)
                 continue
             sequence, newest = self._unsure.get(tp, (0, offset))
@@ -392,7 +394,7 @@ class CommitterCore:
             ticket.failed.update(dict.fromkeys(self._remaining(ticket), error))
         self._tickets.remove(ticket)
         if not self._tickets and self._attempt is None:
-            self._stored_by.clear()  # only tickets that are open can be overtaken
+            self._stored_by.clear()  # only open tickets can be overtaken
             self._unsure.clear()
         if ticket.kind is CommitKind.REVOCATION and self._interval_at_ms is not None:
             interval = self._settings.auto_commit_interval_ms or 0
@@ -402,7 +404,7 @@ class CommitterCore:
     def _expire(self) -> None:
         under_way = None if self._attempt is None else self._attempt.ticket
         if self._member_epoch is None:
-            # Without its epoch it could overwrite what the new owner of a partition has stored.
+            # Without its epoch it could overwrite offsets of a partition's new owner.
             for ticket in [t for t in self._tickets if t.as_member and t is not under_way]:
                 self._close(ticket, NotAssigned("the consumer is no longer a member of its group"))
         for ticket in [t for t in self._tickets if t.deadline_ms <= self._now]:
@@ -419,11 +421,11 @@ class CommitterCore:
         return not_before_ms <= self._now and not self._waits_for_epoch(ticket)
 
     def _send_next(self) -> None:
-        """Send the first ticket that may go; those that have nothing left to send end here."""
+        """Send the first ticket that is ready; tickets with nothing left to send end here."""
         for ticket in list(self._tickets):
             if self._attempt is not None or not self._may_go(ticket):
                 continue
-            if ticket.wanted is None:  # positions are read now, so this is the youngest wish
+            if ticket.wanted is None:  # positions are read now, so this is the youngest ticket
                 self._sequence += 1
                 ticket.sequence = self._sequence
             offsets = self._remaining(ticket)
@@ -464,7 +466,7 @@ class CommitterCore:
         stale, retry, moved = False, False, ""
         for tp, offset in attempt.offsets.items():
             if tp not in event.results:
-                # Silence about a partition is not success; ask again like for any lost answer.
+                # A missing partition is not success; retry as for any lost answer.
                 ticket.last_error = f"the broker did not answer for {tp.topic}-{tp.partition}"
                 if ticket.kind is CommitKind.INTERVAL:
                     ticket.failed[tp] = RequestTimedOut("the broker did not answer for it")
@@ -493,7 +495,7 @@ class CommitterCore:
         self, attempt: _Attempt, tp: TopicPartition, offset: CommittableOffset
     ) -> None:
         attempt.ticket.committed[tp] = offset
-        sequence, _ = self._unsure.pop(tp, (0, offset))  # when younger, it was sent in our place
+        sequence, _ = self._unsure.pop(tp, (0, offset))  # if younger, it was sent in our place
         self._stored_by[tp] = max(sequence, attempt.ticket.sequence)
         self._tracker.committed(tp, offset.offset, attempt.generations[tp])
 
@@ -518,11 +520,11 @@ class CommitterCore:
         return attempt.errors[refusal]
 
     def _after_failure(self, attempt: _Attempt, *, stale: bool, retry: bool) -> None:
-        """Decide how the ticket goes on. One failure is counted per request, however many
+        """Decide how the ticket continues. One failure is counted per request, however many
         partitions failed (KAFKA-17470)."""
         ticket = attempt.ticket
         if ticket not in self._tickets:
-            return  # it ended at its deadline; what was stored has been noted
+            return  # it ended at its deadline; stored offsets were recorded
         if not stale and not retry:
             ticket.failures = 0
             ticket.stale_epoch = None
@@ -567,7 +569,7 @@ class CommitterCore:
         return min(max(self._jitter(pause), pause * 4 // 5), pause * 6 // 5)
 
     def _check(self) -> None:
-        """What holds after every step."""
+        """Check the invariants after a step."""
         if __debug__:
             numbers = [t.number for t in self._tickets if t.number is not None]
             assert len(numbers) == len(set(numbers)), "a ticket is open twice"

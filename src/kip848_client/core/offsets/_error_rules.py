@@ -1,4 +1,4 @@
-"""What an error code of OffsetCommit leads to: one table, and whose wish is tried again."""
+"""Reactions to error codes of OffsetCommit: one table, and which kinds of commit are retried."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["RULES", "Reaction", "is_retried", "reaction"]
 
 
 class Reaction(Enum):
-    """What to do about the partitions that were refused."""
+    """What to do about refused partitions."""
 
     RETRY = "the same again, later"
     REDISCOVER = "the same again, when the coordinator was looked up"
@@ -30,18 +30,18 @@ RULES: Final[dict[int, Reaction]] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: Reaction.TOPIC,
     ErrorCode.UNKNOWN_TOPIC_ID: Reaction.TOPIC,
 }
-"""Everything else is the same the next time: it fails."""
+"""All other codes fail: a retry would give the same error."""
 
 
 def reaction(code: int) -> Reaction:
-    """What this error code leads to."""
+    """Return the reaction to this error code."""
     return RULES.get(code, Reaction.FAIL)
 
 
 def is_retried(kind: CommitKind, found: Reaction) -> bool:
-    """Whether a wish of this kind is tried again. An interval's is not, the next will do; before
-    partitions are given up nothing waits for a topic, which may never come. ``NEXT_EPOCH`` is for
-    who still is a member and has the partition: that is the committer's to know."""
+    """Whether a commit of this kind is retried. A commit by interval is not, because the next one
+    will do; before a revocation, none waits for a topic, which may never appear. ``NEXT_EPOCH``
+    applies only to a member that still owns the partition: the committer checks that."""
     match kind:
         case CommitKind.INTERVAL:
             return False

@@ -1,12 +1,12 @@
-"""Which records the application is busy with, and which of its tasks.
+"""Which records the application is processing, and in which of its tasks.
 
 Records are *open* from their delivery until the task that got them asks for more. Automatic commits
-must not include them (KAFKA-18641), and their partitions should not be given up. A *holder* is a
-task that gets records and asks for more by itself. Several may read one partition, so what is done
-of it ends before the oldest record that is held.
+must not include them (KAFKA-18641), and their partitions should not be released. A *holder* is a
+task that gets records and asks for more independently. Several may read one partition, so it is
+done only up to the oldest record held.
 
-Keeping an entry per record would cost as much as the record. So a delivery is stored as the
-position before it: the offset of its first record, with the leader epoch of the record before that.
+An entry per record would cost as much as the record. So a delivery is stored as the position before
+it: the offset of its first record, with the leader epoch of the previous record.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["HeldRecords", "InFlight"]
 
 
 class HeldRecords:
-    """What one holder has: the position before its first open record, by partition."""
+    """The records of one holder: the position before its first open record, by partition."""
 
     __slots__ = ("opened",)
 
@@ -28,11 +28,11 @@ class HeldRecords:
         self.opened: dict[TopicPartition, CommittableOffset] = {}
 
     def clear(self) -> None:
-        """The holder is done with them."""
+        """Mark the holder's records as done."""
         self.opened.clear()
 
     def add(self, tp: TopicPartition, before: CommittableOffset) -> None:
-        """Records of ``tp`` from ``before`` on are delivered, besides what is open."""
+        """Add delivered records of ``tp`` from ``before`` on."""
         open_before = self.opened.get(tp)
         if open_before is None or before.offset < open_before.offset:
             self.opened[tp] = before
@@ -45,21 +45,21 @@ class InFlight:
         self._of: dict[object, HeldRecords] = {}
 
     def of(self, holder: object) -> HeldRecords:
-        """What ``holder`` has, nothing at first."""
+        """Return the records of ``holder``, none at first."""
         return self._of.setdefault(holder, HeldRecords())
 
     def mark_done(self, holder: object) -> None:
-        """``holder`` is done with what it has."""
+        """Mark the records of ``holder`` as done."""
         found = self._of.get(holder)
         if found is not None:
             found.clear()
 
     def holders(self) -> Iterator[object]:
-        """Who holds something."""
+        """The holders with open records."""
         return (holder for holder, each in list(self._of.items()) if each.opened)
 
     def forget_idle(self, keep: Callable[[object], bool]) -> None:
-        """Forget holders that hold nothing, but those to ``keep``."""
+        """Forget holders without records, except those to ``keep``."""
         for holder, each in list(self._of.items()):
             if not each.opened and not keep(holder):
                 del self._of[holder]
@@ -70,7 +70,7 @@ class InFlight:
         return any(not wanted.isdisjoint(each.opened) for each in self._of.values())
 
     def open(self) -> dict[TopicPartition, CommittableOffset]:
-        """Partitions with open records, and the position before the oldest of them."""
+        """Return the partitions with open records, and the position before the oldest of them."""
         oldest = HeldRecords()
         for each in self._of.values():
             for tp, before in each.opened.items():
@@ -78,7 +78,7 @@ class InFlight:
         return oldest.opened
 
     def drop(self, tp: TopicPartition) -> None:
-        """The partition is gone, or its position was moved: nothing of it is open any more."""
+        """Drop the open records of a partition that is gone, or whose position was moved."""
         for each in self._of.values():
             each.opened.pop(tp, None)
 
@@ -87,8 +87,9 @@ class InFlight:
         offsets: Mapping[TopicPartition, CommittableOffset],
         delivered: Mapping[TopicPartition, CommittableOffset],
     ) -> None:
-        """The application asked for ``offsets`` to be committed: it is done with everything before
-        them, though perhaps not back yet. What lies behind ``delivered`` it cannot be done with."""
+        """Handle a commit of ``offsets`` by the application: it is done with everything before
+        them, though it may not have asked for more yet. It cannot be done with anything beyond
+        ``delivered``."""
         for tp, wanted in offsets.items():
             if tp not in delivered or wanted.offset > delivered[tp].offset:
                 continue

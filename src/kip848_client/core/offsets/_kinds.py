@@ -1,4 +1,4 @@
-"""Whose wish a commit is."""
+"""The origin of a commit."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ __all__ = ["CommitKind"]
 
 
 class CommitKind(Enum):
-    """Whose wish a commit is; decides what is retried."""
+    """The origin of a commit; decides what is retried."""
 
     MANUAL = "manual"
     """The user's ``commit()``: retried until its deadline."""
     INTERVAL = "interval"
     """``auto.commit.interval.ms``: never retried, the next interval will do."""
     REVOCATION = "revocation"
-    """Before partitions are given up (and on close): retried, but not for unknown topics."""
+    """Before partitions are released (and on close): retried, but not for unknown topics."""

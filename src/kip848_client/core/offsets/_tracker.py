@@ -1,21 +1,21 @@
-"""Where the application is in each partition: delivered, confirmed, committed.
+"""The application's position in each partition: delivered, confirmed, committed.
 
 Theory of operation
 -------------------
 A record is *delivered* when it was handed to the application, and *confirmed* when the application
-came back for more: only then is it known to have been processed. An automatic commit may happen at
-any moment, also while the application is in the middle of a record, so it commits confirmed
-positions only and never runs ahead of the application (KAFKA-18641). A commit that the user asks
-for says "I am done with what I got", so it takes delivered positions, and confirms them.
+asked for more: only then is it known to have been processed. An automatic commit may happen at any
+moment, even while the application is processing a record, so it commits confirmed positions only
+and never runs ahead of the application (KAFKA-18641). A user's commit means "I am done with what I
+got", so it takes delivered positions, and confirms them.
 
-A position is the offset of the *next* record, as Kafka commits it. It is dirty when it differs
-from what is known to be committed; the position that a reset chose counts, as in Java, so that a
-restart under ``latest`` does not skip what came meanwhile.
+A position is the offset of the *next* record, as Kafka commits it. It is dirty when it differs from
+the known committed one; the position chosen by a reset counts, as in Java, so that a restart under
+``latest`` does not skip records that arrived meanwhile.
 
-A partition that was released is forgotten with everything known about it, but for one thing: what
-was handed out of it and not committed is *lost*, until the application has heard of it. Results of
-requests that were under way then find nothing to update: each assignment of a partition has its own
-``generation`` number, and a commit remembers the generation it was taken under.
+A released partition is forgotten with all its state, with one exception: records delivered and not
+committed are *lost*, until that was reported to the application. Results of open requests then find
+nothing to update: each assignment of a partition has its own ``generation`` number, and a commit
+remembers the generation it was taken under.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["CommittableOffset", "OffsetTracker"]
 
 
 class CommittableOffset(NamedTuple):
-    """What OffsetCommit stores for a partition: the next offset to read, the leader epoch of the
+    """The content of OffsetCommit for a partition: the next offset to read, the leader epoch of the
     last record read (-1 when unknown) and the user's text."""
 
     offset: int
@@ -45,9 +45,9 @@ class _Entry:
     confirmed: CommittableOffset | None = None
     committed: int | None = None
     handed_out: bool = False
-    """Whether the position is behind records that the application got."""
+    """Whether the position is after records that the application got."""
     waived: bool = False
-    """The application gives the partition up on its own: that is no loss."""
+    """The application drops the partition itself: its records do not count as lost."""
 
 
 class OffsetTracker:
@@ -77,8 +77,8 @@ class OffsetTracker:
                 self._former.add(tp)
 
     def lose(self, partitions: Iterable[TopicPartition]) -> None:
-        """Call it before ``forget`` for what the group takes: the application may have records
-        that it believes it can still commit."""
+        """Call it before ``forget`` for partitions that the group takes: the application may have
+        records that it believes it can still commit."""
         for tp in partitions:
             entry = self._entries.get(tp)
             if entry is None or entry.waived or not entry.handed_out or entry.delivered is None:
@@ -87,23 +87,24 @@ class OffsetTracker:
                 self._lost[tp] = entry.delivered
 
     def waive(self) -> None:
-        """The application gives up everything that it has."""
+        """The application drops all its partitions itself."""
         for entry in self._entries.values():
             entry.waived = True
         self._lost.clear()
         self._former.clear()
 
     def lost(self) -> dict[TopicPartition, CommittableOffset]:
-        """What was handed out and taken away before it was committed, and not ``told`` yet."""
+        """Positions that were delivered and revoked before they were committed, and not ``told``
+        yet."""
         return dict(sorted(self._lost.items()))
 
     def told(self, partitions: Iterable[TopicPartition]) -> None:
-        """The application knows now that these are not committed."""
+        """Note that the application was notified that these are not committed."""
         for tp in partitions:
             self._lost.pop(tp, None)
 
     def was_ours(self, tp: TopicPartition) -> bool:
-        """Whether ``tp`` was tracked once, is not any more, and was not given up on purpose."""
+        """Whether ``tp`` was tracked once, no longer is, and was not dropped on purpose."""
         return tp in self._former
 
     def owns(self, tp: TopicPartition) -> bool:
@@ -111,12 +112,12 @@ class OffsetTracker:
         return tp in self._entries
 
     def generation(self, tp: TopicPartition) -> int:
-        """A number that changes whenever ``tp`` is assigned anew; 0 when it is not tracked."""
+        """A number that changes with each assignment of ``tp``; 0 if it is not tracked."""
         entry = self._entries.get(tp)
         return 0 if entry is None else entry.generation
 
     def partitions(self) -> tuple[TopicPartition, ...]:
-        """What is tracked, sorted."""
+        """The tracked partitions, sorted."""
         return tuple(sorted(self._entries))
 
     def seek(
@@ -127,8 +128,8 @@ class OffsetTracker:
         *,
         committed: int | None = None,
     ) -> None:
-        """Set the position of ``tp``: found by a fetch of committed offsets (say so by
-        ``committed``), chosen by a reset, or by the user. Nothing before it is pending any more.
+        """Set the position of ``tp``: found by a fetch of committed offsets (then ``committed``),
+        chosen by a reset, or by the user. Nothing before it is pending any more.
 
         Not tracked: ignored, since the partition may have been released meanwhile.
         """
@@ -142,10 +143,10 @@ class OffsetTracker:
         self._unconfirmed.pop(tp, None)
 
     def delivered(self, tp: TopicPartition, next_offset: int, leader_epoch: int = -1) -> bool:
-        """Records up to ``next_offset`` (exclusive) are being handed to the application.
+        """Records up to ``next_offset`` (exclusive) are being delivered to the application.
 
         Returns whether that is allowed: ``False`` when the partition is not tracked, and then the
-        records must not be handed out.
+        records must not be delivered.
         """
         entry = self._entries.get(tp)
         if entry is None:
@@ -156,14 +157,14 @@ class OffsetTracker:
         return True
 
     def confirm(self) -> None:
-        """The application came back: everything delivered so far has been processed."""
+        """The application asked for more: everything delivered so far has been processed."""
         for entry in self._unconfirmed.values():
             entry.confirmed = entry.delivered
         self._unconfirmed.clear()
 
     def processed(self, offsets: Mapping[TopicPartition, CommittableOffset]) -> None:
-        """The application asked for these offsets to be committed: it says that it is done with
-        everything before them, so an automatic commit must not fall behind them again."""
+        """Handle a commit of these offsets by the application: it is done with everything before
+        them, so an automatic commit must not fall behind them again."""
         for tp, wanted in sorted(offsets.items()):
             entry = self._entries.get(tp)
             if entry is None or entry.delivered is None or wanted.offset > entry.delivered.offset:
@@ -180,7 +181,7 @@ class OffsetTracker:
             entry.committed = offset
 
     def last_committed(self, tp: TopicPartition) -> int | None:
-        """The committed offset as far as this consumer knows, else ``None``."""
+        """The last committed offset known to this consumer, else ``None``."""
         entry = self._entries.get(tp)
         return None if entry is None else entry.committed
 
@@ -190,11 +191,11 @@ class OffsetTracker:
         return None if entry is None or entry.delivered is None else entry.delivered.offset
 
     def pending(self) -> tuple[TopicPartition, ...]:
-        """Partitions with records that were delivered and not confirmed yet, sorted."""
+        """Partitions with delivered records that are not confirmed yet, sorted."""
         return tuple(sorted(self._unconfirmed))
 
     def snapshot(self) -> dict[TopicPartition, CommittableOffset]:
-        """What a ``commit()`` of the user means: every delivered position, committed or not."""
+        """The offsets of a user's ``commit()``: every delivered position, committed or not."""
         return {
             tp: entry.delivered
             for tp, entry in sorted(self._entries.items())
@@ -202,8 +203,8 @@ class OffsetTracker:
         }
 
     def dirty(self) -> dict[TopicPartition, CommittableOffset]:
-        """What an automatic commit may store: confirmed positions that differ from the committed
-        ones."""
+        """The offsets that an automatic commit may store: confirmed positions that differ from the
+        committed ones."""
         return {
             tp: entry.confirmed
             for tp, entry in sorted(self._entries.items())
