@@ -1,7 +1,7 @@
-"""What the drivers of the cores share: steps, topics, pauses, a new beginning.
+"""Shared parts of the drivers: steps, topics, pauses, recovery.
 
-``Stepping`` runs a core, ``TopicDirectory`` asks for metadata and keeps ids and names; ``Backoff``
-paces what fails, ``Recovery`` says when to begin anew from the bootstrap servers.
+``Stepping`` runs a core, ``TopicDirectory`` requests metadata and keeps ids and names; ``Backoff``
+paces retries, ``Recovery`` decides when to restart from the bootstrap servers.
 """
 
 from __future__ import annotations

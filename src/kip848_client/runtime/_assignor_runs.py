@@ -1,7 +1,7 @@
-"""Runs an assignor of the user's: a coroutine in the event loop, a plain method in a thread.
+"""Runs a user's assignor: a coroutine in the event loop, a plain method in a thread.
 
-The thread is one of its own, not of a pool: a thread cannot be ended, and one that never ends must
-not keep the next computation waiting, nor the interpreter from exiting.
+The thread is a dedicated one, not from a pool: a thread cannot be ended, and one that never ends
+must neither keep the next computation waiting nor the interpreter from exiting.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _INT8: Final = range(-128, 128)
 
 
 class AssignorRun:
-    """The run of the moment, so that it can be abandoned."""
+    """The current run, so that it can be abandoned."""
 
     def __init__(self) -> None:
         self._running: tuple[int, asyncio.Task[Any]] | None = None
@@ -41,8 +41,8 @@ class AssignorRun:
         timeout_ms: int,
         extra: dict[str, object],
     ) -> object:
-        """What ``assign`` returns. Raises ``AssignorFailed`` when it raises, is cancelled or takes
-        too long; ``__cause__`` has what it raised."""
+        """Return the result of ``assign``. Raises ``AssignorFailed`` if it raises, is cancelled or
+        takes too long; ``__cause__`` has what it raised."""
         if number == self._abandoned:
             raise AssignorFailed("assign() was not called: its result is no longer needed")
         run = run_assignor(assign, extra, *arguments)
@@ -64,7 +64,7 @@ class AssignorRun:
         return task.result()
 
     def abandon(self, number: int) -> None:
-        """Nobody waits for this run any more. A thread runs on, to no effect."""
+        """Abandon this run. A thread runs on, to no effect."""
         if self._running is not None and self._running[0] == number:
             self._running[1].cancel()
         else:
@@ -74,7 +74,7 @@ class AssignorRun:
 async def run_assignor(
     assign: Callable[..., Any], extra: dict[str, object], *arguments: Any
 ) -> object:
-    """What it returns or raises."""
+    """Run an assignor; returns or raises what it does."""
     if inspect.iscoroutinefunction(assign):
         return await assign(*arguments)
     returned: object = await _in_thread(assign, extra, *arguments)
@@ -84,7 +84,8 @@ async def run_assignor(
 async def _in_thread(
     function: Callable[..., object], extra: dict[str, object], *arguments: Any
 ) -> object:
-    """What ``function`` returns or raises, in a thread of its own that nobody has to wait for."""
+    """Run ``function`` in a dedicated thread that may be left behind; returns or raises what it
+    does."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[object] = loop.create_future()
     context = contextvars.copy_context()
@@ -105,7 +106,7 @@ async def _in_thread(
         except BaseException as err:  # noqa: BLE001 - it must not end in the thread, unseen
             failure = err
             if not isinstance(err, Exception) or isinstance(err, StopIteration):
-                # a future does not take the one, and the others would end the event loop
+                # a future refuses StopIteration, and the others would end the event loop
                 failure = RuntimeError(told(err))
                 failure.__cause__ = err
         try:
@@ -119,11 +120,11 @@ async def _in_thread(
 
 def _retrieve(task: asyncio.Task[Any]) -> None:
     if not task.cancelled():
-        task.exception()  # or asyncio complains that its result was never read
+        task.exception()  # otherwise asyncio reports a result that was never read
 
 
 def checked_metadata(said: object, low: int, high: int) -> AssignorMetadata:
-    """What an assignor says, if it can be sent. Raises ``TypeError`` and ``ValueError``."""
+    """Check that an assignor's metadata can be sent. Raises ``TypeError`` and ``ValueError``."""
     if not isinstance(said, AssignorMetadata):
         raise TypeError(f"it returned {shown(said)}; expected AssignorMetadata")
     data: Any = said.data

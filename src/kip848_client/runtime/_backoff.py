@@ -1,4 +1,4 @@
-"""Pauses between attempts that fail again and again (KIP-580)."""
+"""Pauses between retries (KIP-580)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["Backoff", "jittered"]
 
 _JITTER: Final = 0.2
 _DOUBLINGS_MAX: Final = 30
-"""A number of doublings beyond which every limit is reached."""
+"""The number of doublings after which any limit is reached."""
 
 
 def jittered(pause_ms: int) -> int:
-    """``pause_ms``, up to a fifth shorter or longer: many clients shall not ask in step."""
+    """Vary ``pause_ms`` by up to a fifth, so that many clients do not retry in step."""
     return round(pause_ms * CHANCE.uniform(1 - _JITTER, 1 + _JITTER))
 
 

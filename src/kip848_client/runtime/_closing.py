@@ -1,8 +1,7 @@
-"""How a client is closed: step by step, and a step that failed does not stop the next.
+"""Closing a client step by step: a failed step does not stop the next.
 
-A step that failed must not keep the later ones from closing what they close, or connections and
-tasks stay for ever. The first error is raised at the end. Closing again repeats the steps that did
-not succeed, and only those.
+A failed step must not keep later ones from closing their part, or connections and tasks would leak.
+The first error is raised at the end. Closing again repeats only the steps that did not succeed.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ Step = Callable[[], Awaitable[None]]
 
 
 class Closing:
-    """Runs ``steps`` in a task of its own, so that they go on when the caller is cancelled."""
+    """Runs ``steps`` in a task of its own, so that they continue when the caller is cancelled."""
 
     def __init__(self, steps: Iterable[Step]) -> None:
         self._steps = list(steps)
@@ -24,12 +23,12 @@ class Closing:
 
     @property
     def over(self) -> bool:
-        """Whether all that could be closed is closed."""
+        """Whether closing has ended."""
         return self._task is not None and self._task.done()
 
     async def finish(self) -> None:
-        """Begin, or wait for who began, or repeat what failed. Raises the first error, with notes
-        about the others."""
+        """Begin closing, or wait for another caller's, or repeat the failed steps. Raises the first
+        error, with notes about the others."""
         if self._task is None or (self._task.done() and self._steps):
             self._task = asyncio.get_running_loop().create_task(self._run(), name="kip848-close")
             self._task.add_done_callback(_retrieve)
@@ -52,4 +51,4 @@ class Closing:
 
 def _retrieve(task: asyncio.Task[None]) -> None:
     if not task.cancelled():
-        task.exception()  # everybody who asked may have been cancelled
+        task.exception()  # all callers may have been cancelled

@@ -28,13 +28,13 @@ _Task = asyncio.Task[Any] | None
 
 if sys.version_info >= (3, 12):
     task_of: Final[Callable[[Any], _Task]] = current_task
-else:  # there it is a Python function that does the same and takes three times as long
+else:  # here it is an equivalent Python function, three times as slow
     _tasks: Any = getattr(asyncio.tasks, "_current_tasks")  # noqa: B009 - not in typeshed
     task_of: Final[Callable[[Any], _Task]] = _tasks.get
 
 
 class Home:
-    """The running loop, thread and process. ``who`` is the client, for the error."""
+    """The running loop, thread and process. ``who`` names the client in errors."""
 
     __slots__ = ("__weakref__", "_who", "loop", "thread")
 
@@ -52,7 +52,7 @@ class Home:
 
     def check(self) -> None:
         """Raise ``LocalProtocolError`` if the call comes from elsewhere. Between two runs of the
-        loop, where no loop runs at all, its thread is enough.
+        loop, when no loop runs at all, its thread is enough.
 
         Every record goes through here, so the usual case avoids a system call, which getting the
         running loop costs. It checks two facts: our loop runs a task, and this is our thread.

@@ -1,4 +1,4 @@
-"""Calls a user's code, which may be a coroutine, for a limited time, and tells how it failed."""
+"""Calls a user's code, sync or async, with a timeout, and returns its failure."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["call_hook"]
 _log = logging.getLogger("kip848_client")
 
 _REPEAT_CANCEL_S: Final = 1.0
-"""Between two cancellations of a method that overran its time and does not end."""
+"""Time between two cancellations of a method that overran its timeout and does not end."""
 _PATIENCE_S: Final = 0.5
-"""What a method that was cancelled gets to end, when the client is being closed."""
+"""Time for a cancelled method to end when the client is being closed."""
 
 
 def _ignore(_task: asyncio.Task[None]) -> None:
-    """Nobody wants the task."""
+    """Ignore the task."""
 
 
 async def call_hook(
@@ -35,19 +35,20 @@ async def call_hook(
     began: Callable[[asyncio.Task[None]], None] = _ignore,
     leaves_alone: bool = False,
 ) -> CallbackError | None:
-    """Call a user's code, which may be a coroutine; returns the failure instead of raising it.
+    """Call a user's code, sync or async; returns the failure instead of raising it.
 
-    The method runs in a task of its own, which ``began`` gets. So a CancelledError that comes out
-    of it is known from one that is meant for us: who cancels a worker and awaits it lets one out.
-    When we are cancelled the method is cancelled too, and left to itself if it does not end soon:
-    it must not hold up who waits for us. ``leaves_alone``: so is one that has overrun its time.
+    The method runs in a task of its own, which is passed to ``began``. So a CancelledError raised
+    by the method differs from one meant for us: code that cancels a worker task and awaits it
+    raises one. When we are cancelled, the method is cancelled too, and abandoned if it does not end
+    soon: it must not block our caller. ``leaves_alone``: also abandon a method that has overrun its
+    timeout.
     """
     task = asyncio.get_running_loop().create_task(_called(hook), name=name)
     began(task)
     try:
         await asyncio.wait([task], timeout=timeout_ms / 1000)
         overran = not task.done()
-        while not task.done():  # again and again, but with pauses: it may have swallowed one
+        while not task.done():  # repeatedly, with pauses: it may have swallowed one
             task.cancel()
             await asyncio.wait([task], timeout=_REPEAT_CANCEL_S)
             if leaves_alone:
@@ -77,7 +78,7 @@ async def _end(task: asyncio.Task[None], name: str) -> None:
 
 def _retrieve(task: asyncio.Task[None]) -> None:
     if not task.cancelled():
-        task.exception()  # or asyncio complains that its result was never read
+        task.exception()  # otherwise asyncio reports a result that was never read
 
 
 def _failure(task: asyncio.Task[None], name: str, overran_ms: int | None) -> CallbackError | None:

@@ -1,4 +1,4 @@
-"""Looks at the clock about once a second, to see whether the event loop runs."""
+"""Checks the clock about once a second, to detect a blocked event loop."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ EVERY_MS: Final = 1_000
 
 
 class LoopWatch:
-    """``late`` hears, each time, by how many ms the look came too late.
+    """Calls ``late`` with the delay of each check in ms.
 
-    Timers of the membership would not do: none is due while a heartbeat is under way.
+    The membership's timers would not do: none is due while a heartbeat is in flight.
     """
 
     def __init__(self, clock: Clock, late: Callable[[int], None]) -> None:
@@ -26,12 +26,12 @@ class LoopWatch:
         self._alarm: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Look from now on, until ``stop``."""
+        """Check from now on, until ``stop``."""
         due_ms = self._clock.now_ms() + EVERY_MS
         self._alarm = self._loop.call_later(EVERY_MS / 1000, self._look, due_ms)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         if self._alarm is not None:
             self._alarm.cancel()
 

@@ -1,5 +1,5 @@
-"""What every membership has: an id, and two requests. Each is sent once, and each ending is one
-event."""
+"""Common parts of all memberships: the id, and two requests. Each is sent once, and each outcome is
+one event."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MEMBER_ID_BYTES: Final = 16
 
 
 def new_member_id() -> MemberId:
-    """A UUID's worth of real randomness, as Kafka's documentation asks for (KIP-1082)."""
+    """A UUID's worth of real randomness, as Kafka's documentation requires (KIP-1082)."""
     raw = secrets.token_bytes(_MEMBER_ID_BYTES)
     return MemberId(base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii"))
 
@@ -52,7 +52,7 @@ async def ask_heartbeat(
     outcome: Callable[[Any], HeartbeatOutcome],
     unsupported: Callable[[UnsupportedVersion], Kip848Error],
 ) -> HeartbeatAnswered | HeartbeatLost | HeartbeatFailed:
-    """A heartbeat, to the coordinator that is known. ``unsupported`` makes the error for a broker
+    """Send a heartbeat to the known coordinator. ``unsupported`` builds the error for a broker
     without the protocol."""
     attempt, timeout_ms = command.attempt, command.timeout_ms
     try:
@@ -77,7 +77,7 @@ async def ask_for_coordinator(
     group_id: str,
     fields: Mapping[str, object],
 ) -> CoordinatorFound | CoordinatorLookupFailed:
-    """FindCoordinator, to any broker."""
+    """Send FindCoordinator to any broker."""
     try:
         await transport.find_coordinator()
     except BrokerError as err:

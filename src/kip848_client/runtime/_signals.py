@@ -16,7 +16,7 @@ __all__ = ["checked_signals", "on_first_signal"]
 
 
 def checked_signals(given: object) -> tuple[signal.Signals, ...]:
-    """``stop_on`` of a call. Raises ``ConfigError``."""
+    """Check a call's ``stop_on``. Raises ``ConfigError``."""
     if not isinstance(given, Iterable) or isinstance(given, str | bytes):
         raise ConfigError(f"stop_on = {shown(given)}: expected signals, as in (signal.SIGTERM,)")
     found: list[signal.Signals] = []

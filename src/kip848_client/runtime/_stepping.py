@@ -1,8 +1,9 @@
-"""Drives one pure core: events in, at once and in order; its timer; and the tasks that it starts.
+"""Drives one pure core: its events, at once and in order; its timer; and its tasks.
 
-``post`` gives the core an event and performs the commands of the step before it returns: nothing is
-awaited in between, so whoever posts finds done what the event means. What takes time is a task of
-the task group that lives inside ``run`` and nowhere else; its end is the next event.
+``post`` passes an event to the core and performs the commands of the step before it returns:
+nothing is awaited in between, so the effects of the event are in place when it returns. Anything
+that takes time is a task of the task group, which lives inside ``run`` and nowhere else; its end is
+the next event.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ E = TypeVar("E")
 
 
 class Stepping(Generic[E]):
-    """``step`` takes one event and performs what follows; an error out of it is a bug of ours, and
-    ends ``run``. ``due_ms`` says when the core wants ``timer`` if nothing happens before."""
+    """``step`` processes one event and performs its commands; an error from it is a bug of this
+    client, and ends ``run``. ``due_ms`` returns when the core wants ``timer`` if nothing happens
+    before."""
 
     def __init__(
         self,
@@ -46,14 +48,14 @@ class Stepping(Generic[E]):
         self._stepped = asyncio.Event()
         self._broken: Exception | None = None
         self._called = asyncio.Event()
-        """``run`` has something to do."""
+        """Set when ``run`` has something to do."""
         self._begun = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_ms: int | None = None
 
     @property
     def running(self) -> bool:
-        """Whether ``run`` runs: only then commands are performed."""
+        """Whether ``run`` runs: commands are performed only then."""
         return self._group is not None
 
     async def begun(self) -> None:
@@ -65,11 +67,11 @@ class Stepping(Generic[E]):
         await self._stepped.wait()
 
     def stir(self) -> None:
-        """Let those who wait for a step look again."""
+        """Wake the callers that wait for a step."""
         self._wake()
 
     async def run(self) -> None:
-        """Drive the core until cancelled. Raises what shows a bug of ours."""
+        """Drive the core until cancelled. Raises only errors that show a bug of this client."""
         try:
             async with anyio.create_task_group() as group:
                 self._group = group
@@ -90,17 +92,17 @@ class Stepping(Generic[E]):
             self._wake()
 
     def start(self, function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-        """Do what takes time in a task of its own. Tasks begin in the order of these calls."""
+        """Run a function in a task of its own. Tasks begin in the order of these calls."""
         assert self._group is not None, "commands are performed while run() runs"
         if asyncio.current_task() is not None and not self._to_start:
             self._group.start_soon(function, *arguments)
-        else:  # a timer of the loop, or a signal: anyio starts tasks from tasks only
+        else:  # called by a timer or signal: anyio starts tasks from tasks only
             self._to_start.append((function, arguments))
             self._called.set()
 
     def post(self, event: E) -> None:
-        """Give the core an event; it is taken now, or when the step of the moment is done. A call
-        from outside of the running loop leaves it to ``run``."""
+        """Pass an event to the core; it is processed now, or after the current step. A call from
+        outside the running loop leaves it to ``run``."""
         self._inbox.append(event)
         if self._group is None or self._is_stepping:
             return
@@ -110,8 +112,8 @@ class Stepping(Generic[E]):
             self._called.set()
 
     def post_soon(self, event: E) -> None:
-        """Give the core an event that is taken in the next turn of the loop, or before the next one
-        that is posted."""
+        """Pass an event to the core that is processed in the next loop iteration, or before the
+        next posted event."""
         self._inbox.append(event)
         self._called.set()
 
@@ -122,10 +124,10 @@ class Stepping(Generic[E]):
         try:
             while self._inbox and self._broken is None:
                 self._step(self._inbox.popleft())
-        except Exception as err:  # noqa: BLE001 - raised by run(), which everybody hears of
+        except Exception as err:  # noqa: BLE001 - raised by run(), which ends the client
             self._broken = err
             self._called.set()
-        except BaseException:  # Ctrl-C: what of the step is done, nobody knows
+        except BaseException:  # Ctrl-C: it is unknown how far the step got
             self._broken = RuntimeError("a step was interrupted; what it began is left half done")
             self._called.set()
             raise

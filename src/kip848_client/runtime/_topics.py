@@ -1,16 +1,15 @@
-"""Topics by name and id, and everything that metadata tells of them.
+"""Topics by name and id, and the metadata about them.
 
-``TopicDirectory`` asks with Metadata v12 or newer, which answers for ids as well as for names
-(KIP-516). What it learns of leaders goes to the core, whoever asked; ids, names and partitions it
-keeps.
+``TopicDirectory`` uses Metadata v12 or newer, which answers for ids as well as for names (KIP-516).
+Leaders go to the core, whatever caused the request; the directory keeps ids, names and partitions.
 
-Two ways to use it. A core asks for what it needs itself (``look_up``). Or the client says which
-topics it has to know (``want``, ``watch``), and ``run`` keeps them up to date; a client that does
-not say so runs it all the same: brokers come and go.
+There are two ways to use it. A core requests what it needs (``look_up``). Or the client names the
+topics it needs (``want``, ``watch``), and ``run`` keeps them up to date; a client without such
+topics runs it, too: brokers come and go.
 
-An id keeps its name for ever, a name changes its id when the topic is created again. So ids are
-kept even when they are gone from the cluster, as long as their name is asked for (who gives a
-partition of a deleted topic up still names it), and a name points at the newest id.
+An id never changes its name, but a name changes its id when the topic is recreated. So ids are kept
+even after they are gone from the cluster, as long as their name is in use (releasing a partition of
+a deleted topic still needs the name), and a name refers to the newest id.
 """
 
 from __future__ import annotations
@@ -52,17 +51,16 @@ __all__ = ["TopicDirectory"]
 _log = logging.getLogger("kip848_client")
 
 _NEWS_FOR_MS: Final = 10_000
-"""For so long the core need not ask again for what was told before it wanted to know."""
+"""How long an answer received before the core wanted it can be used instead of a request."""
 _SAY_AGAIN_MS: Final = 60_000
-"""Trouble that lasts is not said more often."""
+"""Minimum time between two log lines about a lasting problem."""
 
 
 class TopicDirectory:
     """See ``kip848_client.core.ports.TopicView``. Run ``run`` in a task.
 
-    ``learnt`` gets what each answer tells of leaders, ``begun_anew`` is called when everything that
-    was told before does not hold any more (KIP-1102). ``fields`` is what every line of the log has
-    beside its text: whose it is.
+    ``learnt`` gets the leaders in each answer, ``begun_anew`` is called when all earlier answers
+    have become invalid (KIP-1102). ``fields`` are added to every log line and identify the client.
     """
 
     def __init__(
@@ -89,18 +87,18 @@ class TopicDirectory:
         self._max_age_s = max_age_ms / 1000
         self._beginnings = 0
         self.cluster_id: str | None = None
-        """As brokers told it last."""
+        """The cluster id in the latest answer."""
         self._wanted: frozenset[str] = frozenset()
         self._watched: set[str] = set()
         self._names: dict[TopicId, str] = {}
         self._topics: dict[str, tuple[TopicId, frozenset[int]]] = {}
-        """By name, the id and the partitions."""
+        """Id and partitions by name."""
         self._unheard: dict[TopicId, tuple[int, MetadataResponse]] = {}
-        """What was told, and when, of topics that were not watched: the core keeps none of it, and
-        may want to know it in a moment."""
+        """Time and answer for topics that were not watched: the core did not keep it, and may
+        request it in a moment."""
         self._complained: dict[str, tuple[int, str]] = {}
         self._said_ms: int | None = None
-        """When it was said last that metadata cannot be had; ``None``: it can."""
+        """When unavailable metadata was last logged; ``None``: it is available."""
         self._asked_to_create: set[str] = set()
         self._asking: asyncio.Lock = asyncio.Lock()
         self._soon: asyncio.Event = asyncio.Event()
@@ -125,7 +123,8 @@ class TopicDirectory:
         self._asked_to_create &= self._wanted
 
     def problems(self) -> tuple[str, ...]:
-        """Topics that the client has waited for for more than a second, with the reason."""
+        """Describe the topics that the client has waited for for more than a second, with the
+        reason."""
         now_ms = self._clock.now_ms()
         return tuple(
             Wait(said, since_ms).goes_on(now_ms, f"topic {name}")
@@ -143,7 +142,7 @@ class TopicDirectory:
         self._soon.set()
 
     async def run(self) -> None:
-        """Keep what is wanted and watched up to date, until cancelled."""
+        """Keep wanted and watched topics up to date, until cancelled."""
         failures = 0
         while True:
             if failures:
@@ -180,8 +179,8 @@ class TopicDirectory:
         async with self._asking:
             names = self._wanted | self._watched | set(topics)
             self._forget_all_but(names)
-            # What may be created by asking are names that the user gave us, each once. They are
-            # asked for alone: a refresh must not bring back what someone has just deleted.
+            # Only names given by the user may be auto-created, each once. They are requested alone:
+            # a refresh must not recreate a topic that was just deleted.
             new = self._wanted - self._asked_to_create if self._allow_auto_create else frozenset()
             if new:
                 self._take(await self._ask(_by_name(new), create=True))
@@ -190,7 +189,7 @@ class TopicDirectory:
                 self._take(await self._ask(_by_name(names - new)))
 
     async def look_up(self, wanted: LearnLeaders) -> LeadersLearnt | LeadersNotLearnt:
-        """Ask for what the core wants to know. Nothing is created by that but what the core says,
+        """Request the topics that the core wants. Only topics named by the core are auto-created,
         if the user allows it."""
         known = self._told_before(wanted)
         if known is not None:
@@ -208,7 +207,7 @@ class TopicDirectory:
         return learnt_together(wanted.number, answers)
 
     def _told_before(self, wanted: LearnLeaders) -> LeadersLearnt | None:
-        """The answer, if it was told to us a moment ago; each is used once."""
+        """Return a recent answer, if there is one; each is used once."""
         oldest_ms = self._clock.now_ms() - _NEWS_FOR_MS
         told = [self._unheard.pop(each, (0, None)) for each in sorted(wanted.topic_ids)]
         answers = [answer for at_ms, answer in told if answer is not None and at_ms >= oldest_ms]
@@ -233,8 +232,8 @@ class TopicDirectory:
         return await self._send(MetadataRequest(topics=topics, allow_auto_topic_creation=create))
 
     async def _send(self, request: MetadataRequest) -> MetadataResponse:
-        """Raises ``TransportError`` and ``BrokerError``; an answer that cannot be used is as
-        none."""
+        """Send a request. Raises ``TransportError`` and ``BrokerError``; an unusable answer counts
+        as none."""
         beginning = self._beginnings
         self._recovery.asked(self._clock.now_ms())
         try:
@@ -284,7 +283,7 @@ class TopicDirectory:
         self._transport.learn_brokers([(e.node_id, e.host, e.port) for e in answer.brokers])
         for topic in answer.topics:
             if not topic.name:
-                continue  # an id that the cluster does not know (any more)
+                continue  # an id that is (no longer) known to the cluster
             if topic.error_code not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
                 self._drop(topic.name, topic.error_code)
                 continue
@@ -298,7 +297,7 @@ class TopicDirectory:
                 self._names[TopicId(topic.topic_id)] = topic.name
 
     def _drop(self, name: str, error_code: int) -> None:
-        """Forget where a topic's partitions are. Said once, until the topic is there again: a
+        """Forget the partitions of a topic. Logged once, until the topic exists again: a
         subscription may well name a topic that is yet to be created."""
         self._topics.pop(name, None)
         if name not in self._complained and (name in self._wanted or name in self._watched):
@@ -308,7 +307,7 @@ class TopicDirectory:
             _log.warning(text, name, said, extra={**self._fields, "topic": name})
 
     def _forget_all_but(self, names: Collection[str]) -> None:
-        """Topics come and go; what is not asked for any more must not pile up."""
+        """Forget all other topics, so that unused ones do not pile up."""
         self._topics = {name: each for name, each in self._topics.items() if name in names}
         self._names = {each: name for each, name in self._names.items() if name in names}
         self._complained = {name: each for name, each in self._complained.items() if name in names}

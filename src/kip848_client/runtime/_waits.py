@@ -1,7 +1,7 @@
 """Reports waits of more than a second: for what, and why. Time is an argument.
 
 While its client waits for anything, a driver calls ``look`` about once a second with all waits. A
-wait is reported after a second, when its reason changes, and when it ends.
+wait is logged after a second, when its reason changes, and when it ends.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ANNOUNCED_AFTER_MS: Final = 1_000
 
 @dataclass(slots=True)
 class _Told:
-    """A wait that goes on, and the last reason that was logged."""
+    """A continuing wait, and the last reason that was logged."""
 
     wait: Wait
     announced: str | None = None
@@ -42,10 +42,10 @@ class Waits:
     def look(
         self, now_ms: int, waits: Mapping[str, Wait], *, again: bool
     ) -> tuple[tuple[int, str], ...]:
-        """What to log: a level and a line per wait. ``waits`` has all that goes on. Another start
-        is another wait: a producer that commits without a break waits for its coordinator at each
-        look, but never for long. ``again``: call ``look`` again in a second, even if nothing is
-        waited for now."""
+        """Return a level and a line to log per wait. ``waits`` has all current waits. A wait with
+        another start is another wait: a producer that commits continuously waits for its
+        coordinator at each look, but never for long. ``again``: call ``look`` again in a second,
+        even if there is no wait now."""
         lines: list[tuple[int, str]] = []
         for what in [each for each in self._waits if not self._goes_on(each, waits)]:
             told = self._waits.pop(what)
@@ -74,6 +74,6 @@ class Waits:
         )
 
     def over(self) -> None:
-        """The client ends: forget all waits, and log nothing about them."""
+        """Forget all waits when the client ends, without logging."""
         self._waits.clear()
         self._due_ms = None

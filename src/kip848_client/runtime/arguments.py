@@ -1,5 +1,5 @@
-"""What a user may pass to a client, checked where it comes in: users without a type checker pass
-anything. One error, ``ConfigError``, which says what was wrong and what is accepted."""
+"""Checks of user arguments: users without a type checker pass anything. There is one error,
+``ConfigError``, with the wrong value and the accepted ones."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _INT32_MAX: Final = 2**31 - 1
 _INT64_MAX: Final = 2**63 - 1
 _STRING_BYTES_MAX: Final = 2**15 - 1
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
-"""Kafka's rule; ``.`` and ``..`` are no topics either."""
+"""Kafka's rule; ``.`` and ``..`` are not allowed either."""
 
 
 # -- topics and partitions -----------------------------------------------------------------------
 
 
 def checked_topic(name: object) -> str:
-    """A name that a topic may have."""
+    """Check the name of a topic."""
     if isinstance(name, str) and _TOPIC.fullmatch(name) and name not in (".", ".."):
         return name
     raise ConfigError(
@@ -48,14 +48,14 @@ def checked_topic(name: object) -> str:
 
 
 def checked_topics(topics: object) -> frozenset[str]:
-    """Topic names, given as a list or another iterable."""
+    """Check topic names, given as a list or another iterable."""
     if isinstance(topics, str):
         raise ConfigError(f"topics is a list of names, not one: [{shown(topics)}]")
     return frozenset(checked_topic(name) for name in _each(topics, "topics is a list of names"))
 
 
 def checked_partition(partition: object) -> TopicPartition:
-    """A ``TopicPartition``, or a tuple of a topic's name and a number."""
+    """Check a ``TopicPartition``, or a tuple of a topic name and a number."""
     if not isinstance(partition, tuple | list) or len(partition) != 2:
         raise ConfigError(
             f"a partition is a TopicPartition or (topic, number), not {shown(partition)}"
@@ -75,7 +75,7 @@ def checked_partition(partition: object) -> TopicPartition:
 
 
 def checked_partitions(partitions: object) -> tuple[TopicPartition, ...]:
-    """Partitions, given as a list or another iterable; each once."""
+    """Check partitions, given as a list or another iterable; duplicates are removed."""
     if isinstance(partitions, TopicPartition | str | bytes):
         raise ConfigError(f"partitions are given as a list: [{shown(partitions)}]")
     each = _each(partitions, "partitions are given as a list of (topic, number)")
@@ -86,7 +86,7 @@ def checked_partitions(partitions: object) -> tuple[TopicPartition, ...]:
 
 
 def checked_offset(offset: object) -> int:
-    """An offset that fits the wire."""
+    """Check an offset that fits the wire."""
     number = _whole(offset, _INT64_MAX)
     if number is None:
         raise ConfigError(f"an offset is an integer, not negative and below 2**63: {shown(offset)}")
@@ -94,12 +94,12 @@ def checked_offset(offset: object) -> int:
 
 
 def checked_text(text: object) -> str:
-    """The metadata of a commit."""
+    """Check the metadata of a commit."""
     return checked_wire_text(text, "the metadata of an offset")
 
 
 def checked_wire_text(text: object, what: str) -> str:
-    """What requests carry as a text."""
+    """Check a text that is sent in requests."""
     if not isinstance(text, str):
         raise ConfigError(f"{what} is a str, not {shown(text)}")
     try:
@@ -114,7 +114,7 @@ def checked_wire_text(text: object, what: str) -> str:
 
 
 def checked_commit(offsets: object) -> dict[TopicPartition, tuple[int, str]]:
-    """Offset and metadata by partition, from offsets or (offset, metadata) by partition."""
+    """Return offset and metadata by partition, from offsets or (offset, metadata) by partition."""
     found: dict[TopicPartition, tuple[int, str]] = {}
     for partition, value in _items(offsets, "offsets are given as {partition: offset}"):
         offset: object = value
@@ -131,7 +131,7 @@ def checked_commit(offsets: object) -> dict[TopicPartition, tuple[int, str]]:
 
 
 def checked_times(timestamps: object) -> dict[TopicPartition, int]:
-    """Milliseconds since 1970 by partition."""
+    """Check milliseconds since 1970 by partition."""
     found: dict[TopicPartition, int] = {}
     for partition, value in _items(timestamps, "times are given as {partition: ms since 1970}"):
         time_ms = _whole(value, _INT64_MAX)
@@ -145,7 +145,7 @@ def checked_times(timestamps: object) -> dict[TopicPartition, int]:
 
 
 def checked_time_ms(time_ms: object, name: str) -> int:
-    """Milliseconds since 1970."""
+    """Check milliseconds since 1970."""
     number = _whole(time_ms, _INT64_MAX)
     if number is None:
         raise ConfigError(
@@ -158,7 +158,7 @@ def checked_time_ms(time_ms: object, name: str) -> int:
 
 
 def checked_timeout_ms(timeout_ms: object, name: str = "timeout_ms") -> float:
-    """A time to wait in ms, with a fraction if need be. Negative is 0."""
+    """Check a timeout in ms, possibly with a fraction. A negative one becomes 0."""
     if isinstance(timeout_ms, float) and math.isfinite(timeout_ms):
         return min(max(timeout_ms, 0.0), float(_INT64_MAX))
     number = _number(timeout_ms)
@@ -168,7 +168,7 @@ def checked_timeout_ms(timeout_ms: object, name: str = "timeout_ms") -> float:
 
 
 def checked_count(count: object, name: str) -> int:
-    """A positive number."""
+    """Check a positive integer."""
     number = _whole(count, _INT64_MAX)
     if not number:
         raise ConfigError(f"{name} must be a positive int, not {shown(count)}")
@@ -176,13 +176,13 @@ def checked_count(count: object, name: str) -> int:
 
 
 def _whole(value: object, at_most: int) -> int | None:
-    """``value`` as an int from 0 to ``at_most``; ``None`` if it is none."""
+    """Return ``value`` as an int from 0 to ``at_most``; otherwise ``None``."""
     number = _number(value)
     return number if number is not None and 0 <= number <= at_most else None
 
 
 def _number(value: object) -> int | None:
-    """``value`` as an int, numpy's included; ``None`` if it is none. ``True`` is none."""
+    """Return ``value`` as an int, including numpy's; otherwise ``None``, also for ``True``."""
     if type(value) is int:  # checking a protocol takes 50 us, and there may be 10,000 values
         return value
     if not isinstance(value, SupportsIndex) or isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The event loop's clock, for everything that asks for the time."""
+"""The event loop's clock, the only source of time."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ class LoopClock:
         return int(self._time() * 1000)
 
     def left_s(self, then_ms: int) -> float:
-        """Seconds until it is so late, to less than a millisecond; not below 0."""
+        """Seconds until ``then_ms``, with sub-millisecond precision; not below 0."""
         return max(0.0, then_ms / 1000 - self._time())

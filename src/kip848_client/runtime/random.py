@@ -1,8 +1,8 @@
-"""What is left to chance: pauses, and which broker is asked first.
+"""Randomness: jitter and broker selection.
 
-Not by the functions of ``random``. They share one generator with the application: one that seeds it
-to repeat a run would get other numbers with every heartbeat in the background, and processes that
-are forked from one, or that all seed it, would all retry at the same moment.
+The functions of ``random`` are not used. They share one generator with the application: if it seeds
+the generator to repeat a run, heartbeats in the background would change its numbers, and processes
+that are forked from one, or that all seed it, would all retry at the same moment.
 """
 
 from __future__ import annotations
@@ -13,4 +13,4 @@ from typing import Final
 __all__ = ["CHANCE"]
 
 CHANCE: Final = random.SystemRandom()
-"""Has no state, and may be used in any thread."""
+"""Stateless, and safe in any thread."""

@@ -1,1 +1,1 @@
-"""What every client class is made of: connections, clock and recovery from a configuration."""
+"""The common parts of all client classes: connections, clock and recovery from a configuration."""

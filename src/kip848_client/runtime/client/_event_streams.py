@@ -1,7 +1,7 @@
-"""The way of events to those who follow them: each has a queue of its own, which is bounded.
+"""Delivery of events to their readers: each has a bounded queue of its own.
 
-Whoever reads too slowly loses the oldest events and is told how many. Nobody waits for a reader,
-and no reader does harm to the consumer, whatever becomes of the event loop that it reads in.
+A slow reader loses the oldest events and gets their number. Nothing waits for a reader, and no
+reader can harm the consumer, whatever happens to the event loop in which it reads.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class EventStream:
         self._closed = False
         self._news = asyncio.Event()
         self._reader: asyncio.AbstractEventLoop | None = None
-        """Where somebody waited for news."""
+        """The event loop of the waiting reader."""
 
     def __aiter__(self) -> Self:
         return self
@@ -99,12 +99,12 @@ class EventStream:
         self.close()
 
     def _check_reader(self) -> None:
-        if not self._closed:  # what is left may be read anywhere
+        if not self._closed:  # the rest may be read anywhere
             self._check_loop()
 
     def _wake(self) -> None:
-        """Before the consumer's start somebody may have begun to wait in another event loop, which
-        may be closed by now."""
+        """Wake the reader. It may have begun to wait in another event loop before the consumer's
+        start, and that loop may be closed by now."""
         if self._reader is None:
             return
         if self._reader is _running_loop():
@@ -115,7 +115,7 @@ class EventStream:
 
 
 class EventHub:
-    """Hands each event to every stream that somebody still has."""
+    """Passes each event to every stream that is still referenced."""
 
     def __init__(self) -> None:
         self._check_loop: Callable[[], None] = lambda: None
@@ -123,7 +123,7 @@ class EventHub:
         self._closed = False
 
     def stream(self, size: int, *, heartbeats: bool = False) -> EventStream:
-        """A new one, for events from now on."""
+        """Create a stream for events from now on."""
         stream = EventStream(size, self._check, heartbeats=heartbeats)
         if self._closed:
             stream.close()
@@ -131,25 +131,26 @@ class EventHub:
         return stream
 
     def checked_by(self, check_loop: Callable[[], None]) -> Self:
-        """The consumer has started: ``check_loop`` raises where no stream must be read."""
+        """Set ``check_loop``, which raises where streams must not be read, at the consumer's
+        start."""
         self._check_loop = check_loop
         return self
 
     def _check(self) -> None:
-        self._check_loop()  # as it is by then
+        self._check_loop()  # the check in force by then
 
     @property
     def with_heartbeats(self) -> bool:
-        """Whether anybody wants to hear of heartbeats."""
+        """Whether any stream includes heartbeats."""
         return any(stream.with_heartbeats for stream in list(self._streams))
 
     def put(self, event: MembershipEvent) -> None:
-        """It happened."""
+        """Pass an event to all streams."""
         for stream in list(self._streams):
             stream.put(event)
 
     def close(self) -> None:
-        """Nothing happens any more."""
+        """Close all streams."""
         self._closed = True
         for stream in list(self._streams):
             stream.close()

@@ -1,7 +1,7 @@
 """All observers of one client: its log, its metrics, its meters, and KIP-714.
 
-A driver calls ``took`` with each step of its core. Without metrics and without events there is
-nothing to call.
+A driver calls ``took`` with each step of its core. Without metrics and events there is nothing to
+call.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ StepObserver = Callable[[int, Any, Sequence[Any]], None]
 
 
 class Observers:
-    """Those of one client.
+    """The observers of one client.
 
     Args:
         clock: The client's clock.
-        fields: What every line of the client's log has beside its text.
+        fields: Fields added to every line of the client's log.
         config: The client's settings; ``None`` for one that measures nothing.
         tags: The tags of its metrics.
     """
@@ -51,7 +51,7 @@ class Observers:
         self._at_end: list[Callable[[], None]] = []
         self.telemetry = NoTelemetry("it counts nothing")
         self.metrics: ClientMetrics | None = None
-        """What the client counts in, if it counts anything."""
+        """The client's metrics, if any."""
         store = None if config is None else config.metrics
         if store is not None:
             metrics = self.metrics = store.open(dict(tags or {}), clock.now_ms)
@@ -62,12 +62,12 @@ class Observers:
         self._of_steps.append(took)
 
     def measure(self, transport: KafkaTransport, rows: ConnectionRows) -> None:
-        """Measure the connections of ``transport``, if anything is measured."""
+        """Measure the connections of ``transport``, if metrics are on."""
         if self.metrics is not None:
             transport.measure(ConnectionMeter(self.metrics, rows))
 
     def push(self, transport: KafkaTransport, labels: Mapping[str, str | None]) -> None:
-        """Push metrics through ``transport`` once ``telemetry`` begins, if anything is measured.
+        """Push metrics through ``transport`` once ``telemetry`` begins, if metrics are on.
         ``labels`` are those of KIP-714; ``None`` leaves one out."""
         config = self._config
         assert config is not None, "a client without metrics has nothing to push"
@@ -83,23 +83,23 @@ class Observers:
         )
 
     def took(self, event: object, commands: Sequence[object]) -> None:
-        """The client's core has taken an event and returned these commands."""
+        """Process a step of the client's core: the event and the returned commands."""
         if self._of_steps:
             now_ms = self._clock.now_ms()
             for each in self._of_steps:
                 each(now_ms, event, commands)
 
     def close(self) -> None:
-        """The client is stopped."""
+        """End observation when the client is stopped."""
         for each in self._at_end:
             each()
 
 
 class MemberObservers(Observers):
-    """Those of a client that is a member of a group: streams of events, too.
+    """The observers of a group member, with streams of events, too.
 
     Args:
-        hub: Has the streams.
+        hub: The event streams.
     """
 
     def __init__(
@@ -115,11 +115,11 @@ class MemberObservers(Observers):
         self._meter: MembershipMeter | None = None
         self._hub = hub
         self.event_loop_late_ms = 0
-        """How late the newest look at the clock was."""
+        """The delay of the latest clock check."""
         self._at_end.append(hub.close)
 
     def follow(self, chronicle: Chronicle, meter: MembershipMeter | None) -> None:
-        """Give each step to these, and what ``chronicle`` makes of it to the streams."""
+        """Pass each step to these, and the events of ``chronicle`` to the streams."""
         self._chronicle, self._meter = chronicle, meter
         if meter is not None:
             self.add(meter.took)
@@ -133,12 +133,12 @@ class MemberObservers(Observers):
             self._hub.put(each)
 
     def late(self, late_ms: int) -> None:
-        """The event loop ran a timer so late."""
+        """Record how late the event loop ran a timer."""
         self.event_loop_late_ms = late_ms
         if self._meter is not None:
             self._meter.late(self._clock.now_ms(), late_ms)
 
     def blocked(self, late_ms: int, silent_ms: int | None) -> None:
-        """The event loop was blocked for longer than a heartbeat may wait."""
+        """Report that the event loop was blocked for longer than a heartbeat may wait."""
         if self._chronicle is not None:
             self._hub.put(self._chronicle.blocked(self._clock.now_ms(), late_ms, silent_ms))

@@ -1,4 +1,4 @@
-"""The parts of any client that need nothing but its settings, made from them."""
+"""Builds the parts of any client that need only its settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _log = logging.getLogger("kip848_client")
 
 
 def connection_options(config: ClientConfig) -> ConnectionOptions:
-    """How to connect; warns, once a client, of a password in the clear."""
+    """Build the connection options; warns, once per client, of a password sent in clear text."""
     if config.security_protocol == "SASL_PLAINTEXT" and config.sasl_mechanism == "PLAIN":
         _log.warning(
             "user name and password go to the brokers in the clear; "
@@ -31,6 +31,6 @@ def connection_options(config: ClientConfig) -> ConnectionOptions:
 
 
 def recovery(config: ClientConfig) -> Recovery:
-    """What decides when to begin anew from the bootstrap servers."""
+    """Build the object that decides when to restart from the bootstrap servers."""
     never = config.metadata_recovery_strategy == "none"
     return Recovery(None if never else config.metadata_recovery_rebootstrap_trigger_ms)

@@ -1,14 +1,14 @@
 """The life of a client, the same for every client class.
 
 A client is started once and stopped once, in one event loop. The class passes its noun, the steps
-that open it and the steps that take leave; ``ClientRuntime`` has the rules:
+that open it and the steps before closing; ``ClientRuntime`` has the rules:
 
 - ``stop`` before ``start`` forbids ``start``. ``stop`` during ``start`` ends it with the error of a
-  closed client. A ``start`` that is cancelled ends with ``CancelledError``, whatever ``stop`` does.
-- A start that fails closes what it has opened.
+  closed client. A cancelled ``start`` ends with ``CancelledError``, even during ``stop``.
+- A failed start closes everything it has opened.
 - Each call comes from the loop, thread and process of ``start``.
-- Closing has one order: opening ends, the class takes leave, metrics are pushed for the last time,
-  waiting calls end, the client's task ends, connections close, observers go.
+- Closing has one order: opening ends, the class performs its own steps, metrics are pushed for the
+  last time, waiting calls end, the client's task ends, connections close, observers end.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["ClientRuntime"]
 _log = logging.getLogger("kip848_client")
 
 _GRACE_S: Final = 1.0
-"""What the client's task gets, at least, to end after it was cancelled. It needs several turns of
+"""Minimum time for the client's task to end after it was cancelled. It needs several iterations of
 the event loop, which other tasks may keep busy."""
 
 
@@ -52,10 +52,10 @@ class ClientRuntime:
     ``connect`` sets exist from then on.
 
     Args:
-        noun: What the client is called in errors and names of tasks.
-        closed: Makes the error of a client that was stopped.
-        not_started: Makes the error of a client that is not started.
-        failed: Makes the error of a client that has failed, of a text and a cause.
+        noun: Name of the client in errors and task names.
+        closed: Builds the error of a stopped client.
+        not_started: Builds the error of a client that is not started.
+        failed: Builds the error of a failed client, from a text and a cause.
     """
 
     home: Home
@@ -84,9 +84,9 @@ class ClientRuntime:
         self.task: asyncio.Task[None] | None = None
         """Holds the task group of everything that runs, once ``run`` was called."""
         self.failure: Kip848Error | None = None
-        """What has ended the client before ``close``."""
+        """The error that ended the client before ``close``."""
         self.close_by_ms = 0
-        """When closing has to be over."""
+        """The deadline for closing."""
 
     # -- state -----------------------------------------------------------------------------------
 
@@ -107,14 +107,14 @@ class ClientRuntime:
 
     @property
     def is_forgotten(self) -> bool:
-        """Whether the client runs in this process and nobody has stopped it: for ``__del__``."""
+        """Whether the client runs in this process and was not stopped: for ``__del__``."""
         return self.was_started and not self.home.is_left_behind and not self.was_stopped
 
     def __str__(self) -> str:
         return "closed" if self.was_stopped else "running" if self.was_started else "not started"
 
     def closed(self) -> Kip848Error:
-        """The error of a call to a client that was stopped."""
+        """Return the error of a call to a stopped client."""
         return self._closed(f"the {self.noun} is closed; create a new one")
 
     def check_home(self) -> None:
@@ -124,7 +124,7 @@ class ClientRuntime:
             self.home.check()
 
     def check_started(self) -> None:
-        """Raise where ``start`` was not called, or only after ``stop``, and as ``check_home``."""
+        """Raise if ``start`` was not called, or only after ``stop``, and as ``check_home``."""
         if not self.was_started:
             if self._was_stopped_first:
                 raise self.closed()
@@ -134,13 +134,13 @@ class ClientRuntime:
         self.home.check()
 
     def left_s(self) -> float:
-        """How much time is left for closing, in seconds."""
+        """The time left for closing, in seconds."""
         return self.clock.left_s(self.close_by_ms)
 
     # -- opening ---------------------------------------------------------------------------------
 
     def require_new(self) -> None:
-        """Raise where ``start`` must not be called: after ``stop``, and a second time."""
+        """Raise if ``start`` must not be called: after ``stop``, and a second time."""
         self.check_home()
         if self.was_stopped:
             raise self._closed(f"the {self.noun} was stopped before; create a new one")
@@ -148,20 +148,20 @@ class ClientRuntime:
             raise LocalProtocolError(f"the {self.noun} was started before; create a new one")
 
     def begin(self) -> None:
-        """``start`` was called: note the event loop. Raises as ``require_new``."""
+        """Begin ``start``: store the event loop. Raises as ``require_new``."""
         self.require_new()
         self.home, self._was_started = Home(self.noun), True
         self.clock = LoopClock(self.home.loop)
 
     def connect(self, transport: KafkaTransport, observers: Observers) -> None:
-        """Close these at the end."""
+        """Set the transport and observers, which ``close`` will close."""
         self.transport = self._transport = transport
         self.observers = self._observers = observers
 
     def topic_directory(
         self, config: ClientConfig, learnt: Callable[[ClusterEvent], None]
     ) -> TopicDirectory:
-        """What keeps the metadata of topics. ``learnt`` gets what the core must know."""
+        """Build the directory of topic metadata. ``learnt`` gets the events for the core."""
         return TopicDirectory(
             self.transport,
             self.clock,
@@ -189,7 +189,7 @@ class ClientRuntime:
         except BaseException as err:
             try:
                 await stop()
-            except Exception as other:  # noqa: BLE001 - why it did not start matters more
+            except Exception as other:  # noqa: BLE001 - the reason of the failed start matters more
                 err.add_note(f"stopping it failed, too: {other!r}")
             raise
 
@@ -198,7 +198,7 @@ class ClientRuntime:
             raise self._closed(f"the {self.noun} was stopped while it started; create a new one")
 
     async def _until_open(self, opening: asyncio.Task[None]) -> None:
-        """Wait for the end of ``opening``. That closing cancels it does not cancel the caller."""
+        """Wait for the end of ``opening``. If closing cancels it, the caller is not cancelled."""
         try:
             await opening
         except asyncio.CancelledError:
@@ -228,8 +228,8 @@ class ClientRuntime:
         self.fail(f"the {self.noun} {why}", cause)
 
     def fail(self, what: str, cause: BaseException | None) -> None:
-        """The client cannot go on, because of ``what``: the first such call ends the waiting calls
-        and sets ``failure``. A cancellation by ``close`` is not a failure."""
+        """Fail the client because of ``what``: the first such call ends the waiting calls and sets
+        ``failure``. A cancellation by ``close`` is not a failure."""
         if self.failure is not None or (cause is None and self._closing is not None):
             return
         error = self._failed(f"{what}; stop the {self.noun} and create a new one", cause)
@@ -253,10 +253,10 @@ class ClientRuntime:
         leave: Iterable[Step] = (),
         hurry: Callable[[], None] = lambda: None,
     ) -> Closing:
-        """Close the client; ``finish`` of what returns has to be awaited.
+        """Close the client; the caller must await ``finish`` of the result.
 
-        ``leave`` are the steps of the class before connections close. Where closing has begun, the
-        nearer deadline counts: ``hurry`` is called when that is the new one.
+        ``leave`` has the steps of the class before connections close. If closing has begun, the
+        nearer deadline counts: ``hurry`` is called if that is the new one.
         """
         deadline_ms = self.clock.now_ms() + int(timeout_ms)
         if self._closing is None:
@@ -274,7 +274,7 @@ class ClientRuntime:
 
     async def _stop_opening(self) -> None:
         if self._opening is not None and not self._opening.done():
-            self._opening.cancel()  # or it would connect what is disconnected here
+            self._opening.cancel()  # otherwise it would reconnect
             await asyncio.wait([self._opening])
 
     async def _push_metrics(self) -> None:
@@ -300,4 +300,4 @@ class ClientRuntime:
 
 
 def _nothing(_error: Kip848Error | None) -> None:
-    """No call waits."""
+    """The default for a client without waiting calls."""

@@ -1,6 +1,6 @@
-"""The only place that knows aiokafka: connections, codecs, and batches.
+"""The only package that uses aiokafka's internals: connections, codecs, and batches.
 
-Everything here may touch aiokafka's private names; each that is touched is pinned by
+Everything here may use aiokafka's private names; each one used is pinned by
 ``tests/contract/test_aiokafka_seams.py``, and aiokafka itself by ``>=0.14,<0.15``.
 """
 

@@ -1,7 +1,7 @@
 """An outgoing record batch, built by aiokafka's compiled builder and compressed here.
 
-The builder makes the bytes once, when they are first asked for: that is when it learns who sends
-them. Compressed records and another producer id, epoch or first sequence are written into the batch
+The builder makes the bytes once, when they are first requested: only then is the producer known.
+Compressed records and another producer id, epoch or first sequence are written into the batch
 afterwards, and the checksum is recomputed.
 """
 
@@ -54,7 +54,7 @@ class AiokafkaBuilder:
     def append(
         self, timestamp_ms: int, key: bytes | None, value: bytes | None, headers: Sequence[_Header]
     ) -> bool:
-        """Add a record; False when it does not fit any more. The first one always fits."""
+        """Add a record; returns False if it does not fit. The first one always fits."""
         if headers.__class__ is not list:
             headers = list(headers)
         row = self.records
@@ -65,17 +65,17 @@ class AiokafkaBuilder:
 
     @property
     def size_bytes(self) -> int:
-        """Before compression."""
+        """Size before compression."""
         size: int = self._builder.size()
         return size
 
     def seal(self) -> None:
-        """No more records. They are compressed when the bytes are asked for."""
+        """Close the batch. It is compressed when the bytes are requested."""
 
     def bytes_for(
         self, producer: tuple[int, int], first_sequence: int, *, transactional: bool
     ) -> bytes:
-        """The batch for this producer."""
+        """Return the batch for this producer."""
         number, epoch = producer
         raw = self._bytes
         if raw is None:
@@ -92,8 +92,8 @@ class AiokafkaBuilder:
         return bytes(raw)
 
     def _packed(self, built: bytearray) -> bytearray:
-        """The batch with its records compressed if that makes them smaller. The checksum is not
-        valid yet."""
+        """Return the batch with its records compressed if that makes it smaller. The checksum is
+        not valid yet."""
         if not self._codec:
             return built
         records = bytes(memoryview(built)[_HEADER_BYTES:])
@@ -107,11 +107,11 @@ class AiokafkaBuilder:
         return raw
 
     def split(self) -> Sequence[AiokafkaBuilder]:
-        """Two batches of half the records each, or itself for one record."""
+        """Split into two batches of half the records each, or return itself for one record."""
         if self.records < 2:
             return (self,)
         whole = self.bytes_for((-1, -1), -1, transactional=False)
-        # a record may need some bytes more than before: its time is told from another first one
+        # a record may need a few more bytes than before: its time delta has another base
         limit_bytes = 2 * max(self._limit_bytes, self.size_bytes)
         parts = [AiokafkaBuilder(self._codec, limit_bytes) for _ in range(2)]
         half = (self.records + 1) // 2
@@ -123,7 +123,7 @@ class AiokafkaBuilder:
 
 
 def _unpacked(batch: bytes) -> bytes:
-    """One of our batches, uncompressed. The checksum is not valid yet."""
+    """Decompress one of our batches. The checksum is not valid yet."""
     codec = batch[_ATTRIBUTES_AT + 1] & CODEC_MASK
     if not codec:
         return batch
@@ -133,7 +133,8 @@ def _unpacked(batch: bytes) -> bytes:
 
 
 def builder_maker(compression_type: str | None) -> Callable[[int], AiokafkaBuilder]:
-    """What opens batches that are compressed so: ``None``, "none", "gzip", "snappy", "lz4", "zstd".
+    """Return a function that opens batches with this compression: ``None``, "none", "gzip",
+    "snappy", "lz4", "zstd".
 
     Raises ``ConfigError`` for another name.
     """

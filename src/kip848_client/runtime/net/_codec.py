@@ -20,8 +20,7 @@ __all__ = [
 ]
 
 RawRecord = Any
-"""A record as the codec gives it: offset, timestamp, timestamp_type, key, value, headers,
-checksum."""
+"""A record from the codec: offset, timestamp, timestamp_type, key, value, headers, checksum."""
 
 
 def decoded(batch: bytes) -> Iterator[RawRecord]:
@@ -31,11 +30,11 @@ def decoded(batch: bytes) -> Iterator[RawRecord]:
 
 
 def corrupt(why: str) -> Exception:
-    """What to raise for bytes that the codec does not see, or would not mind."""
+    """Build the error for bytes that the codec does not check."""
     error: Exception = CorruptRecordException(why)
     return error
 
 
 def why_undecodable(error: Exception, where: str) -> Kip848Error:
-    """What to tell of an error that came out of reading damaged bytes."""
+    """Translate an error from reading damaged bytes."""
     return translated(error, where)

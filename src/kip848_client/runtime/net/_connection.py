@@ -1,10 +1,10 @@
-"""aiokafka's connection, and when it has to be replaced because its login ends (KIP-368).
+"""aiokafka's connection, replaced before its authentication expires (KIP-368).
 
-A broker may limit how long a login with SASL is good for (``connections.max.reauth.ms``); it says
-so in its answer to the login. With the first request after that it closes the connection, and the
-request is lost. So such a connection ``is_due`` a little earlier, and whoever is about to use it
-closes it and opens another one. (Kafka's Java client logs in anew on the same connection. aiokafka
-cannot: requests could come in between, and brokers take that at most once a second.)
+A broker may limit the lifetime of a SASL session (``connections.max.reauth.ms``); the limit is in
+its answer to the login. It closes the connection on the first request after that, and the request
+is lost. So such a connection ``is_due`` a little earlier, and its next user closes it and opens
+another one. (Kafka's Java client reauthenticates on the same connection. aiokafka cannot: requests
+could come in between, and brokers allow that at most once a second.)
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["Connection", "ConnectionOptions"]
 _log = logging.getLogger("kip848_client")
 
 _logs_in: ContextVar[bool] = ContextVar("kip848_client_logs_in", default=False)
-"""Whether it is a connection of ours that logs in, not one of aiokafka's own clients."""
+"""Whether a connection of this client logs in, not one of aiokafka's own clients."""
 
 _open: Final[weakref.WeakSet[Connection]] = weakref.WeakSet()
 
@@ -47,8 +47,8 @@ class _Gone:
 
 
 def _leave_to_parent() -> None:
-    """In a forked child, connections belong to the parent. Closing one here, even by garbage
-    collection, would remove its socket from the parent's selector and end its TLS session."""
+    """Drop inherited connections in a forked child. Closing one here, even by garbage collection,
+    would remove its socket from the parent's selector and end its TLS session."""
     for connection in list(_open):
         connection.leave_to_parent()
 
@@ -57,9 +57,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_to_parent)
 
 _LOGINS: Final = ("SaslAuthenticateRequest_v0", "SaslAuthenticateRequest_v1")
-"""Requests that hold a password or a token."""
+"""Requests that contain a password or a token."""
 _DUE_AFTER: Final = (0.85, 0.95)
-"""Of the session's lifetime, as in Kafka's Java client; random, so that not all come at once."""
+"""Range of fractions of the session's lifetime, as in Kafka's Java client; random, so that
+connections do not expire together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class ConnectionOptions:
     security: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
     """``security_protocol``, ``ssl_context`` and ``sasl_*``, secrets wrapped."""
     meter: ConnectionWatch | None = None
-    """What measures connections, if anything is measured."""
+    """The meter of connections, if metrics are on."""
 
 
 class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no types
@@ -91,7 +92,7 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
         """As aiokafka's, login included; from then on frames come through ``FrameProtocol``."""
         _open.add(self)
         reader, writer = await super().connect()
-        myself = weakref.ref(self)  # a connection that was leaked shall be collected
+        myself = weakref.ref(self)  # so that a leaked connection can be collected
 
         def received(frame: bytes) -> bool:
             connection = myself()
@@ -109,7 +110,7 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
         """Drop the socket without closing it: this is a forked child."""
         writer: Any = self._writer
         self._writer = self._reader = None
-        if writer is not None:  # a measured one wraps aiokafka's
+        if writer is not None:  # a measured connection wraps aiokafka's
             getattr(writer, "_writer", writer)._transport = _Gone()
 
     @property
@@ -118,7 +119,7 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
         return bool(self._loop.time() >= self._due_at_s)
 
     async def answered(self, timeout_s: float) -> None:
-        """Wait until everything that was asked is answered, or given up, or the time is over."""
+        """Wait until all requests are answered or given up, or the timeout has passed."""
         pending = [answer for _, _, answer in self._requests if not answer.done()]
         if pending:
             await asyncio.wait(pending, timeout=timeout_s)
@@ -137,8 +138,8 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
         return answer
 
     async def _note_lifetime(self, pending: Awaitable[Any], asked_at_s: float) -> Any:
-        """The lifetime stands in the last answer of a login. It began at the broker, after we
-        asked: to count from there is on the safe side."""
+        """Record the lifetime from the last answer of a login. It began at the broker after our
+        request, so counting from the request is safe."""
         answer = await pending
         lifetime_ms = getattr(answer, "session_lifetime_ms", 0)  # not in version 0
         if lifetime_ms > 0:
@@ -146,8 +147,8 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
         return answer
 
     async def _do_sasl_handshake(self) -> None:
-        # This name decides here only whether aiokafka warns of a password in the clear: with each
-        # connection. We do so once a consumer.
+        # This name only decides whether aiokafka warns of a clear-text password with each
+        # connection. We warn once per consumer.
         protocol, self._security_protocol = self._security_protocol, "SASL_SSL"
         token = _logs_in.set(True)
         try:
@@ -160,8 +161,8 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
         _log.debug("logged in at %s:%s with %s", self.host, self.port, self._sasl_mechanism)
 
     def _no_login(self, code: int, protocol: str) -> BrokerError:
-        """The broker's two ways to refuse a handshake come without a word; aiokafka's have none of
-        it either."""
+        """Build the error for a refused handshake: neither the broker's two answers nor aiokafka's
+        errors have a text."""
         asked = f"SaslHandshake to {self.host}:{self.port}"
         if code == ErrorCode.ILLEGAL_SASL_STATE:
             plain = "PLAINTEXT" if protocol == "SASL_PLAINTEXT" else "SSL"
@@ -180,13 +181,14 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
 
 
 def _is_no_login_of_ours(record: logging.LogRecord) -> bool:
-    """aiokafka tells each login at level INFO. Where sessions are short that is noise: ours are
-    told at DEBUG."""
+    """Filter for aiokafka's log lines of logins at level INFO. With short sessions they are noise:
+    ours are logged at DEBUG."""
     return not (_logs_in.get() and record.levelno == logging.INFO)
 
 
 def _hide_login(record: logging.LogRecord) -> bool:
-    """aiokafka logs every request at level DEBUG, including logins with their password or token."""
+    """Filter for aiokafka's log lines of logins: it logs every request at level DEBUG, including
+    passwords and tokens."""
     if isinstance(record.args, tuple):
         record.args = tuple(
             f"{type(each).__name__}(...)" if type(each).__name__ in _LOGINS else each

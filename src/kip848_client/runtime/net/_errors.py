@@ -1,4 +1,4 @@
-"""aiokafka's exceptions as ours: one function, one place."""
+"""Translation of aiokafka's exceptions into ours, in one place."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _TRANSPORT = (
 
 
 def translated(error: BaseException, where: str) -> Kip848Error:
-    """What to raise instead of ``error``, which came out of aiokafka or the socket.
+    """Translate ``error``, raised by aiokafka or the socket.
 
-    ``where`` names what was asked of whom, e.g. ``"FindCoordinator to 10.0.0.7:9092"``. An error
-    with a Kafka code keeps it; anything about connections becomes ``ConnectionBroken``.
+    ``where`` names the request and its target, e.g. ``"FindCoordinator to 10.0.0.7:9092"``. An
+    error with a Kafka code keeps it; any connection error becomes ``ConnectionBroken``.
     """
     if isinstance(error, Kip848Error):
         return error
@@ -58,16 +58,18 @@ def translated(error: BaseException, where: str) -> Kip848Error:
 
 
 def not_opened(error: Exception, where: str) -> BrokerError | NotSent:
-    """What to raise instead of ``error``, which came out of opening a connection.
+    """Translate ``error``, raised while opening a connection.
 
-    That runs code of others, too: a token provider, a SASL library, an ssl context. Whatever they
-    raise, nothing was sent and another attempt may go well. Only a broker's own refusal stays one.
+    Opening also runs third-party code: a token provider, a SASL library, an ssl context. Whatever
+    it raises, nothing was sent and a retry may succeed. Only a refusal by the broker remains a
+    ``BrokerError``.
     """
     ours = translated(error, where)
     return ours if isinstance(ours, BrokerError) else NotSent(str(ours))
 
 
 def _is_template(arguments: tuple[object, ...]) -> bool:
-    """aiokafka raises some errors with a format string and its values, as one does for logging."""
+    """Whether an error was raised with a format string and its values, as aiokafka sometimes
+    does."""
     first = arguments[0] if arguments else None
     return isinstance(first, str) and first.count("%s") == len(arguments) - 1 > 0

@@ -1,8 +1,8 @@
-"""The first broker that answers, of those that may be asked.
+"""Sends a request to several brokers and takes the first answer.
 
-One that takes requests and says nothing costs the whole request timeout. So the next one is asked
-after a second, beside it, and the first answer is taken. The others are waited for in the
-background: a connection on which no answer comes must be found out, or it would be asked again.
+A broker that accepts requests and never answers costs the whole request timeout. So after a second
+the next one is asked in parallel, and the first answer wins. The others are awaited in the
+background: a connection without an answer must be detected, or it would be used again.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ __all__ = ["FirstAnswer"]
 
 _HEAD_START_S: Final = 1.0
 _AT_ONCE_MAX: Final = 3
-"""A large answer takes its time, too, and must not be asked of all brokers."""
+"""Maximum of parallel requests: a large answer takes time, too, and must not be requested from all
+brokers."""
 
 
 class FirstAnswer:
-    """Asks brokers. ``close`` ends what is still waited for."""
+    """Sends requests to brokers. ``close`` ends those still open."""
 
     def __init__(self, head_start_s: float | None = None) -> None:
         self._head_start_s = _HEAD_START_S if head_start_s is None else head_start_s
@@ -33,10 +34,10 @@ class FirstAnswer:
     async def of(
         self, links: Iterable[Link], ask: Callable[[Link], Coroutine[Any, Any, Any]]
     ) -> Any:
-        """The first answer. A link that has none to give is followed by the next one at once.
+        """Return the first answer. After a failed link the next one is tried at once.
 
-        Raises the last ``TransportError`` when all have failed, and at once what another broker
-        would answer, too.
+        Raises the last ``TransportError`` if all have failed, and at once any error that another
+        broker would give, too.
         """
         waiting = deque(links)
         asking: set[asyncio.Task[Any]] = set()
@@ -68,7 +69,7 @@ class FirstAnswer:
         raise last
 
     async def close(self) -> None:
-        """Wait for nothing any more."""
+        """End all open requests."""
         await _end(tuple(self._late))
 
     def _leave(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
@@ -79,7 +80,7 @@ class FirstAnswer:
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._late.discard(task)
         if not task.cancelled():
-            task.exception()  # nobody waits for it
+            task.exception()  # its result is not needed
 
 
 async def _end(tasks: Iterable[asyncio.Task[Any]]) -> None:

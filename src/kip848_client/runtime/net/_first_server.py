@@ -1,7 +1,7 @@
 """The first bootstrap server that answers.
 
-A server that takes connections and says nothing costs the whole connection timeout. So the next one
-is tried after a second, beside it, and the first that is ready is taken.
+A server that accepts connections and never answers costs the whole connection timeout. So after a
+second the next one is tried in parallel, and the first that is ready wins.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ _HEAD_START_S: Final = 1.0
 
 
 async def first_to_connect(links: Sequence[Link], head_start_s: float = _HEAD_START_S) -> Link:
-    """The link that is connected first, each next one tried ``head_start_s`` after the one before.
+    """Return the first connected link; each next one is tried ``head_start_s`` after the previous
+    one.
 
-    Raises ``BootstrapFailed`` with every server's reason, and at once what another server would
-    answer, too: ``BrokerError`` for our credentials.
+    Raises ``BootstrapFailed`` with every server's reason, and at once any error that another server
+    would give, too: ``BrokerError`` for our credentials.
     """
     waiting = list(links)
     trying: dict[asyncio.Task[Any], Link] = {}

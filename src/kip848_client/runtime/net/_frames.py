@@ -1,9 +1,9 @@
-"""Frames of a connection, received straight into memory of their size.
+"""Frames of a connection, received directly into memory of their size.
 
 aiokafka reads through ``asyncio.StreamReader``: a large answer is copied three times, and reading
-pauses and resumes with each piece of it. Records are what a consumer receives most of, so that was
-a third of all its time. ``FrameProtocol`` takes the place of the stream once a connection is open;
-how it ends, and what that means, stays with aiokafka's own protocol, reader and task.
+pauses and resumes with each piece. A consumer mostly receives records, so that took a third of its
+time. ``FrameProtocol`` replaces the stream once a connection is open; how it ends, and what that
+means, stays with aiokafka's own protocol, reader and task.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ __all__ = ["FrameProtocol"]
 
 _SIZE: Final = struct.Struct(">i")
 _SMALL_BYTES: Final = 8192
-"""What is received before a frame's size is known. Most answers fit, and take one system call."""
+"""Size of the buffer used before a frame's size is known. Most answers fit, and take one system
+call."""
 
 
 class FrameProtocol(asyncio.BufferedProtocol):
-    """Calls ``on_frame`` with each frame, without its size, until that says False. Bytes that are
-    no frame end the connection, with an ``OSError`` for whoever waits for an answer."""
+    """Calls ``on_frame`` with each frame, without its size, until it returns False. Bytes that are
+    not a valid frame end the connection, with an ``OSError`` for the callers that wait for an
+    answer."""
 
     def __init__(
         self,
@@ -39,36 +41,37 @@ class FrameProtocol(asyncio.BufferedProtocol):
         self._small = bytearray(_SMALL_BYTES)
         self._small_bytes = 0
         self._frame: io.BytesIO | None = None
-        """A frame that did not fit. It becomes ``bytes`` without a copy if no view is left."""
+        """The frame that did not fit. It becomes ``bytes`` without a copy if no view is left."""
         self._view: memoryview = memoryview(b"")
         self._frame_bytes = 0
         self._ended = False
-        """Nothing is read any more; the connection is about to be closed."""
+        """Reading has ended; the connection is about to be closed."""
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - asyncio's own signature
-        """Where the next bytes go: never beyond the end of a frame that is being received."""
+        """Return where the next bytes go: never beyond the end of a frame that is being
+        received."""
         self._finish()
         if self._frame is not None:
             return self._view[self._frame_bytes :]
         return memoryview(self._small)[self._small_bytes :]
 
     def buffer_updated(self, nbytes: int) -> None:
-        """So many bytes have come."""
+        """Process received bytes."""
         if self._ended:
             return
         if self._frame is None:
             self._small_bytes += nbytes
             try:
                 self._take_small()
-            except Exception as err:  # noqa: BLE001 - whatever broken bytes bring about
+            except Exception as err:  # noqa: BLE001 - broken bytes may raise anything
                 self._fail(err)
             return
         self._frame_bytes += nbytes
         if self._frame_bytes == len(self._view):
-            self._call_soon(self._finish)  # the transport still holds the buffer that we gave it
+            self._call_soon(self._finish)  # the transport still holds our buffer
 
     def _finish(self) -> None:
-        """Hand out the large frame, if it is whole."""
+        """Pass on the large frame, if it is complete."""
         frame = self._frame
         if frame is None or self._frame_bytes < len(self._view):
             return
@@ -83,7 +86,7 @@ class FrameProtocol(asyncio.BufferedProtocol):
         self._ended = not self._on_frame(frame)
 
     def _take_small(self) -> None:
-        """Hand out what is whole, and begin the frame that is not, or keep its first bytes."""
+        """Pass on complete frames, and begin the incomplete one, or keep its first bytes."""
         start, end = 0, self._small_bytes
         while end - start >= _SIZE.size and not self._ended:
             (size,) = _SIZE.unpack_from(self._small, start)
@@ -104,7 +107,7 @@ class FrameProtocol(asyncio.BufferedProtocol):
 
     def _begin(self, size: int, received: bytearray) -> None:
         try:
-            frame = io.BytesIO(bytes(size))  # the system gives memory as it is written to
+            frame = io.BytesIO(bytes(size))  # memory is allocated as it is written
         except MemoryError as err:
             raise ConnectionError(f"no memory for a frame of {size} bytes") from err
         self._frame, self._view, self._frame_bytes = frame, frame.getbuffer(), len(received)

@@ -1,10 +1,10 @@
 """Connections to brokers: one per address and purpose.
 
 A fetch may wait half a second at the broker and answers come in order, so a heartbeat behind one
-would come late (Kafka's Java client keeps a connection of its own for the coordinator for the same
-reason). So there are pools of links: one for fetches, one for records on their way out, one for
-everything else. A link opens its connection on first use, and again whenever it broke or its login
-is about to end. Authentication and TLS are aiokafka's.
+would be late (Kafka's Java client has a separate connection to the coordinator for the same
+reason). So there are pools of links: one for fetches, one for outgoing records, one for everything
+else. A link opens its connection on first use, and again whenever it broke or its login is about to
+expire. Authentication and TLS are aiokafka's.
 """
 
 from __future__ import annotations
@@ -57,23 +57,23 @@ class Link:
         self._connecting: asyncio.Lock = asyncio.Lock()
         self._turn: asyncio.Lock = asyncio.Lock()
         self.opened = 0
-        """How often a connection was opened."""
+        """Number of connections opened."""
         self._answers: Connection | None = None
-        """The last one on which an answer came."""
+        """The last connection that delivered an answer."""
         self._failures = 0
         self._failure: BrokerError | NotSent | None = None
-        """Of the last attempt to open a connection, and how many have failed."""
+        """The error of the last attempt to open a connection, and the number of failures."""
         self._closed: Kip848Error | None = None
-        """Why nothing is sent here any more."""
+        """The reason why the link is closed."""
 
     @property
     def is_open(self) -> bool:
-        """Whether a connection is there; it may still turn out to be broken."""
+        """Whether there is a connection; it may still turn out to be broken."""
         return self._connection is not None and bool(self._connection.connected())
 
     @property
     def is_muted(self) -> bool:
-        """Whether the broker takes no request at the moment, because a quota is used up."""
+        """Whether the broker accepts no request at the moment, because a quota is exceeded."""
         return self._throttle.remaining_ms(self._clock.now_ms()) > 0
 
     @property
@@ -82,10 +82,11 @@ class Link:
         return {} if self._connection is None else dict(self._connection._versions)
 
     async def connect(self) -> Connection:
-        """The connection, opened if need be. Raises ``NotSent`` with the reason, ``BrokerError``
-        when the broker refuses our credentials, and after ``close`` what that was given.
+        """Return the connection, opened if needed. Raises ``NotSent`` with the reason,
+        ``BrokerError`` if the broker refuses our credentials, and after ``close`` the error passed
+        to it.
 
-        Who waits while an attempt is made gets its failure: were each to make one of its own, the
+        Callers that wait during an attempt share its failure: if each made its own attempt, the
         last of many would wait for all of them."""
         failures = self._failures
         async with self._connecting:
@@ -113,7 +114,7 @@ class Link:
     async def send(self, request: Any, versions: VersionLimits, timeout_ms: int) -> Any:
         """Send one message and return the answer's message; raises as ``Transport`` says.
 
-        A broker that throttles us is not asked before its time is over (``NotSent`` when that is
+        A throttling broker is not asked before the throttle time has passed (``NotSent`` if that is
         later than ``timeout_ms``)."""
         wired = WireRequest(request, versions)
         where = f"{wired.api.name} to {self.host}:{self.port}"
@@ -123,8 +124,8 @@ class Link:
     async def send_in_turn(
         self, request: Any, versions: VersionLimits, timeout_ms: int, *, is_answered: bool
     ) -> Any:
-        """As ``send``. What is sent by this goes out in the order of the calls, however long a
-        connection or a quota takes. What is not answered is over when it is written."""
+        """As ``send``. Messages are sent in the order of the calls, however long a connection or a
+        quota takes. A message without an answer is done when it is written."""
         wired = WireRequest(request, versions)
         where = f"{wired.api.name} to {self.host}:{self.port}"
         async with self._turn:
@@ -155,7 +156,7 @@ class Link:
             async with asyncio.timeout(timeout_ms / 1000):
                 answer = await pending
         except TimeoutError as err:
-            # Answers come in order: what follows would wait behind the one that is missing.
+            # Answers come in order: later ones would wait behind the missing one.
             self._discard(connection, CloseReason.CONNECTION_TIMEOUT)
             raise RequestTimedOut(f"{where}: no answer within {timeout_ms} ms") from err
         except (KafkaError, OSError) as err:
@@ -173,8 +174,8 @@ class Link:
         return answer
 
     def _doubt(self, connection: Connection) -> str:
-        """A broker that wants a login takes connections, tells its versions, and then closes
-        without a word."""
+        """Return a hint for a closed connection: a broker that requires authentication accepts
+        connections, reports its versions, and then closes without an error."""
         protocol = self._options.security.get("security_protocol", "PLAINTEXT")
         if self._answers is connection or protocol.startswith("SASL"):
             return ""
@@ -190,7 +191,7 @@ class Link:
         await asyncio.sleep(for_ms / 1000)
 
     async def close(self, why: Kip848Error | None = None) -> None:
-        """Close for good; whoever wants to send gets ``why``, or else ``ConsumerClosed``."""
+        """Close permanently; later sends raise ``why``, or else ``ConsumerClosed``."""
         self._closed = why or ConsumerClosed("the consumer is closed")
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -221,24 +222,23 @@ class LinkPool:
         self._links: dict[tuple[str, int], Link] = {}
 
     def to(self, host: str, port: int) -> Link:
-        """The link to an address; nothing is opened yet."""
+        """Return the link to an address; nothing is opened yet."""
         link = self._links.get((host, port))
         if link is None:
             link = self._links[host, port] = Link(host, port, self._options, self._clock)
         return link
 
     def offers(self, api_key: int) -> bool:
-        """Whether a broker takes such requests, as far as is known: also where none was asked."""
+        """Whether any broker supports this API, as far as known; true if none was asked."""
         told = [link.offered for link in self._links.values() if link.is_open]
         return not told or any(api_key in offered for offered in told)
 
     def measure(self, meter: ConnectionWatch) -> None:
-        """Tell ``meter`` of the connections of links that there will be."""
+        """Measure the connections of future links by ``meter``."""
         self._options = replace(self._options, meter=meter)
 
     async def close(self, why: Kip848Error | None = None) -> None:
-        """Close all links that there are, see ``Link.close``. The pool makes new ones if it is
-        asked for some."""
+        """Close all current links, see ``Link.close``. The pool creates new ones on request."""
         links = list(self._links.values())
         self._links.clear()
         await asyncio.gather(*(link.close(why) for link in links))

@@ -1,8 +1,7 @@
-"""A connection that tells a meter of each request and each answer.
+"""A connection that reports each request and answer to a meter.
 
-All of them, the login's as well, go through aiokafka's ``send`` to its writer, and come back
-through ``_handle_frame``. Where nothing is measured connections are of the class above: they pay
-nothing for it.
+All of them, including the login's, go through aiokafka's ``send`` to its writer, and return through
+``_handle_frame``. Without metrics, connections are of the base class and pay nothing for it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class MeasuredConnection(Connection):
         self._meter = meter
         self._watched: WatchedConnection | None = None
         self._is_answered = True
-        """What is being sent."""
+        """Whether the request being sent has an answer."""
 
     async def connect(self) -> Any:
         try:
@@ -51,7 +50,7 @@ class MeasuredConnection(Connection):
         return super().send(request, expect_response)
 
     def wrote(self, size_bytes: int) -> None:
-        """So many bytes were given to the socket: one request."""
+        """Record a request of this size, passed to the socket."""
         if self._watched is not None:
             self._watched.sent(size_bytes, is_answered=self._is_answered)
 
@@ -63,7 +62,7 @@ class MeasuredConnection(Connection):
 
     def _handle_frame(self, resp: bytes) -> None:
         if self._watched is not None:
-            self._watched.received(len(resp) + 4)  # and its size
+            self._watched.received(len(resp) + 4)  # plus its size field
         super()._handle_frame(resp)
 
     async def _do_sasl_handshake(self) -> None:
@@ -77,7 +76,7 @@ class MeasuredConnection(Connection):
 
 
 class _Writer:
-    """aiokafka's writer, which says how much goes through it."""
+    """A wrapper of aiokafka's writer that reports the bytes written."""
 
     def __init__(self, writer: Any, connection: MeasuredConnection) -> None:
         self._writer = writer
@@ -96,8 +95,8 @@ async def open_connection(
     options: ConnectionOptions,
     on_close: Callable[[Any, Any], None] | None = None,
 ) -> Connection:
-    """A connection that is open and, with SASL, logged in. Raises whatever aiokafka, the socket or
-    a token provider raises; ``not_opened`` translates it. ``on_close`` gets the connection and
+    """Open a connection and, with SASL, log in. Raises anything that aiokafka, the socket or a
+    token provider raises; ``not_opened`` translates it. ``on_close`` gets the connection and
     aiokafka's ``CloseReason``."""
     kind: Callable[..., Connection] = Connection
     if options.meter is not None:

@@ -1,7 +1,7 @@
 """Our messages in the shape of aiokafka's requests.
 
-aiokafka's connection asks a request to ``prepare`` itself for the broker's versions and the result
-for a header, a body and the class that reads the answer. We give it all three from
+aiokafka's connection calls a request's ``prepare`` with the broker's versions and asks the result
+for a header, a body and the class that reads the answer. All three come from
 ``kip848_client.core.wire``, so one connection carries aiokafka's messages and ours.
 
 The answer is read inside aiokafka's reader task, where an exception would cost the connection and
@@ -27,14 +27,14 @@ _CORRELATION: Final = struct.Struct(">i")
 
 
 class Garbled:
-    """Stands for an answer that could not be read."""
+    """An answer that could not be decoded."""
 
     def __init__(self, error: WireError) -> None:
         self.error = error
 
 
 class _Header:
-    """The frame up to the body; with us it is the whole frame."""
+    """The frame up to the body; here it is the whole frame."""
 
     def __init__(self, frame: bytes) -> None:
         self._frame = frame
@@ -44,7 +44,7 @@ class _Header:
 
 
 class _Answer:
-    """Reads one answer: aiokafka first wants the correlation id, then the message."""
+    """Reads one answer: aiokafka first reads the correlation id, then the message."""
 
     def __init__(self, api: Api, version: int) -> None:
         self._api = api
@@ -66,7 +66,7 @@ class _Answer:
 
 
 class PreparedRequest:
-    """A request in the version that the connection's broker speaks."""
+    """A request in the version negotiated with the broker."""
 
     def __init__(self, request: Any, api: Api, version: int) -> None:
         self._request = request
@@ -90,8 +90,8 @@ class PreparedRequest:
 class WireRequest:
     """A message of ``kip848_client.core.wire`` that any aiokafka connection can send.
 
-    ``prepare`` raises ``UnsupportedVersion`` when the broker and ``versions`` have nothing in
-    common, ``WireError`` when the message cannot be written.
+    ``prepare`` raises ``UnsupportedVersion`` if the broker and ``versions`` have nothing in common,
+    ``WireError`` if the message cannot be encoded.
     """
 
     def __init__(self, request: Any, versions: VersionLimits) -> None:

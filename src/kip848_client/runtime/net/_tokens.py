@@ -1,8 +1,8 @@
-"""Any object with a coroutine ``token`` as the token provider that aiokafka insists on.
+"""Wraps any object with a coroutine ``token`` as the token provider that aiokafka requires.
 
-A CancelledError that comes out of it, of a task that it awaits, is its failure: who opens the
-connection must not take it for the end of his own task. The text of its other errors is not
-repeated: the answer of a token server, or the token, may be in it.
+A CancelledError raised by it, from a task that it awaits, is its failure: the caller that opens the
+connection must not take it for its own cancellation. The text of its other errors is not repeated:
+it may contain the answer of a token server, or the token.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka h
             failure = ConfigError(
                 f"token() of sasl_oauth_token_provider returned {wrong}, not a token as text"
             )
-        raise failure  # outside: an error of the user's code may hold the token
+        raise failure  # outside the handler: an error of the user's code may contain the token
 
     def extensions(self) -> Any:
         extensions = getattr(self._provider, "extensions", None)
@@ -63,7 +63,8 @@ def _failed(what: str, error: Exception) -> Kip848Error:
 
 
 def with_token_provider(security: Mapping[str, Any]) -> dict[str, Any]:
-    """``security`` with a provider that aiokafka takes; it refuses all but its own subclasses."""
+    """Return ``security`` with a provider that aiokafka accepts; it refuses all but its own
+    subclasses."""
     settings = dict(security)
     provider = settings.get("sasl_oauth_token_provider")
     provider = _unwrapped(provider)
@@ -73,11 +74,11 @@ def with_token_provider(security: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def in_the_clear(security: Mapping[str, Any]) -> dict[str, Any]:
-    """``security`` for a connection, with secrets in plain text."""
+    """Return ``security`` for a connection, with secrets in plain text."""
     return {name: _unwrapped(each) for name, each in security.items()}
 
 
 def _unwrapped(value: Any) -> Any:
-    """The value of a pydantic secret; anything else unchanged."""
+    """Return the value of a pydantic secret; anything else unchanged."""
     unwrap = getattr(value, "get_secret_value", None)
     return unwrap() if callable(unwrap) else value

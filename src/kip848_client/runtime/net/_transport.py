@@ -28,7 +28,7 @@ from kip848_client.runtime.random import CHANCE
 __all__ = ["KafkaTransport", "protocol_unsupported"]
 
 _FIND_VERSIONS: Final[VersionLimits] = (4, 32767)
-"""Version 4 asks for a list of keys (KIP-699)."""
+"""Version 4 takes a list of keys (KIP-699)."""
 _GROUP_KEY_TYPE: Final = 0
 _HEARTBEAT: Final = api_named("ConsumerGroupHeartbeat")
 _PREPARE: Final = api_named("ConsumerGroupPrepareAssignment")
@@ -52,7 +52,7 @@ class KafkaTransport:
         self._group_id = group_id
         self._timeout_ms = options.request_timeout_ms
         self._links = LinkPool(options, clock)
-        # A fetch is not late because it waited as long as it was told to.
+        # A fetch that waited as long as it may is not late.
         patient = replace(options, request_timeout_ms=self._timeout_ms + fetch_max_wait_ms)
         self._fetch_links = LinkPool(patient, clock)
         self._produce_links = LinkPool(options, clock)
@@ -67,17 +67,17 @@ class KafkaTransport:
         self._meter: ConnectionWatch | None = None
 
     def measure(self, meter: ConnectionWatch) -> None:
-        """Tell ``meter`` of all connections. Before the first one."""
+        """Measure all connections by ``meter``. Call it before the first one."""
         self._meter = meter
         meter.servers(self._servers)
         for pool in self._pools:
             pool.measure(meter)
 
     async def bootstrap(self) -> Link:
-        """Connect to the first bootstrap server that answers. Raises ``BootstrapFailed`` that says
-        for each server why not, ``BrokerError`` when our credentials are refused."""
+        """Connect to the first bootstrap server that answers. Raises ``BootstrapFailed`` with the
+        reason for each server, ``BrokerError`` if our credentials are refused."""
         links = [self._links.to(*address) for address in self._servers]
-        CHANCE.shuffle(links)  # or all consumers would ask the first one
+        CHANCE.shuffle(links)  # otherwise all consumers would ask the first one
         self._bootstrap = await first_to_connect(links)
         return self._bootstrap
 
@@ -121,7 +121,7 @@ class KafkaTransport:
         await asyncio.gather(*(pool.close(why) for pool in self._pools))
 
     async def close(self, why: Kip848Error | None = None) -> None:
-        """Close every connection; who wants to send after that gets ``why``."""
+        """Close every connection; later sends raise ``why``."""
         if self._lookup is not None:
             self._lookup.cancel()
             await asyncio.gather(self._lookup, return_exceptions=True)
@@ -158,11 +158,11 @@ class KafkaTransport:
         return await link.send(request, versions, timeout_ms or self._timeout_ms)
 
     async def one_broker(self, request: Any, *, timeout_ms: int) -> Any:
-        """Ask one broker, and no other if it does not answer; the same one next time if it does. A
-        connection of its own: a broker that is slow with this keeps nothing else waiting."""
+        """Ask one broker, and no other if it does not answer; the same one next time if it does. It
+        uses a dedicated connection, so that a slow broker blocks nothing else."""
         api = request_api(request)
         if not self._links.offers(api.key):
-            negotiate(api, None)  # which raises, and says what is missing
+            negotiate(api, None)  # this raises the error with what is missing
         if self._beside is None:
             first = self.candidates()[0]
             self._beside = self._beside_links.to(first.host, first.port)
@@ -187,19 +187,19 @@ class KafkaTransport:
         timeout_ms: int,
         is_answered: bool,
     ) -> Any:
-        """Send records to one broker, in the order of these calls, on a connection that carries
-        nothing else: what follows them waits until all replicas have them."""
+        """Send records to one broker, in the order of these calls, on a dedicated connection: later
+        requests wait until all replicas have them."""
         link = self._produce_links.to(*self._address(node_id))
         return await link.send_in_turn(request, versions, timeout_ms, is_answered=is_answered)
 
     def opened(self, node_id: int) -> int:
-        """How often a connection to this broker was opened that is not for fetches or records: a
-        broker that was restarted may have learnt something."""
+        """Number of connections opened to this broker, other than for fetches or records: a
+        restarted broker may have new metadata."""
         address = self._nodes.get(node_id)
         return 0 if address is None else self._links.to(*address).opened
 
     def link_to(self, node_id: int) -> Link:
-        """The connection to one broker for everything but fetches and records."""
+        """Return the link to one broker for everything except fetches and records."""
         return self._links.to(*self._address(node_id))
 
     def _address(self, node_id: int) -> tuple[str, int]:
@@ -231,7 +231,7 @@ class KafkaTransport:
 
     @property
     def knows_coordinator(self) -> bool:
-        """Whether the group's coordinator was found and not given up since."""
+        """Whether the group's coordinator was found and not dropped since."""
         return self._coordinator is not None
 
     @property
@@ -264,8 +264,8 @@ class KafkaTransport:
         self._coordinator = self._links.to(found.host, found.port)
 
     def candidates(self) -> list[Link]:
-        """Every broker worth asking: those that throttle us last, of the others connected ones
-        first and the bootstrap servers last (KIP-899)."""
+        """All brokers in the order to ask them: connected ones first, bootstrap servers after the
+        others (KIP-899), throttling ones last."""
         links = [self._links.to(host, port) for host, port in self._nodes.values()]
         CHANCE.shuffle(links)
         links.sort(key=lambda link: not link.is_open)
@@ -283,7 +283,7 @@ def _retrieve(lookup: asyncio.Task[None]) -> None:
 
 
 def protocol_unsupported(where: str, offered: tuple[int, int] | None) -> ProtocolUnsupported:
-    """The one error for a broker without KIP-848: what it offers, and the way out."""
+    """Build the error for a broker without KIP-848, with its offered versions and a hint."""
     has = "does not offer it" if offered is None else f"offers v{offered[0]} to v{offered[1]}"
     return ProtocolUnsupported(
         35,

@@ -1,8 +1,8 @@
-"""Metrics that are pushed to brokers which subscribe to some (KIP-714).
+"""Pushes metrics to brokers that subscribe to them (KIP-714).
 
-``TelemetryCore`` decides when a subscription is asked for and when metrics are pushed, ``Ledger``
-which metrics, and ``_otlp`` encodes them. ``TelemetryDriver`` performs what the core decides. An
-error in here does not reach the client: it is logged once.
+``TelemetryCore`` decides when to request a subscription and when to push metrics, ``Ledger`` which
+metrics, and ``_otlp`` encodes them. ``TelemetryDriver`` performs the core's commands. An error in
+here does not reach the client: it is logged once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Points in OpenTelemetry's protobuf (``pip install '.[telemetry]'``).
+"""Encodes points in OpenTelemetry's protobuf (``pip install '.[telemetry]'``).
 
-What is loaded for it is loaded with the first push. ``packed`` may run in a thread.
+Its libraries are imported with the first push. ``packed`` may run in a thread.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ __all__ = ["is_installed", "packed"]
 
 _NS_A_MS: Final = 1_000_000
 _ROOM: Final = 0.95
-"""What is left out is estimated by the average size of a point, and some are larger."""
+"""Safety margin: the number of points is estimated by their average size, and some are larger."""
 
 
 def is_installed() -> bool:
-    """Whether there is what ``packed`` needs."""
+    """Whether the libraries for ``packed`` are installed."""
     try:
         return importlib.util.find_spec("opentelemetry.proto.metrics") is not None
     except ModuleNotFoundError:
@@ -38,8 +38,8 @@ def packed(
     delta: bool,
     max_bytes: int,
 ) -> tuple[bytes, int]:
-    """A ``MetricsData`` of at most ``max_bytes``, and how many of the points are in it: the first
-    ones. ``labels`` are of the client. ``origin_ms`` is what makes ms since 1970 of other times."""
+    """Return a ``MetricsData`` of at most ``max_bytes``, and the number of points in it: the first
+    ones. ``labels`` are the client's. ``origin_ms`` converts other times to ms since 1970."""
     count = len(points)
     while True:
         made = _data(points[:count], labels, time_ms, origin_ms, delta=delta)

@@ -1,7 +1,7 @@
 """The driver of ``TelemetryCore``: its timer, its requests, the metrics that it pushes.
 
-It lives in a task of its own. Whatever goes wrong in it is told in the log, once, and the client
-goes on without it.
+It lives in a task of its own. Any failure in it is logged once, and the client continues without
+it.
 """
 
 from __future__ import annotations
@@ -53,33 +53,33 @@ __all__ = ["Courier", "NoTelemetry", "TelemetryDriver", "telemetry_of"]
 _log = logging.getLogger("kip848_client")
 
 _CODECS: Final = tuple(range(len(NAMES)))
-"""What pushes may be compressed by."""
+"""The compressions available for pushes."""
 _LAST_PUSH_S: Final = 1.0
-"""What a client that is closed waits for its last push."""
+"""How long a closing client waits for its last push."""
 _SPREAD: Final = (0.5, 1.5)
-"""KIP-714's, so that clients which start together do not push together."""
+"""KIP-714's values, so that clients that start together do not push together."""
 
 
 class Courier(Protocol):
-    """What ``TelemetryDriver`` needs of a transport."""
+    """The part of a transport that ``TelemetryDriver`` needs."""
 
     async def one_broker(self, request: Any, *, timeout_ms: int) -> Any:
-        """Ask one broker; raises as ``Transport`` says, ``UnsupportedVersion`` where none takes
+        """Ask one broker; raises as ``Transport`` does, and ``UnsupportedVersion`` if none supports
         such requests."""
         ...
 
 
 class NoTelemetry:
-    """Stands for a client that pushes nothing; ``why`` says why not."""
+    """The telemetry of a client that pushes nothing; ``why`` is the reason."""
 
     def __init__(self, why: str) -> None:
         self._why = why
 
     def begin(self) -> None:
-        """There is nothing to begin."""
+        """Do nothing."""
 
     async def close(self, left_s: float) -> None:
-        """There is nothing to close."""
+        """Do nothing."""
         del left_s
 
     async def instance_id(self, timeout_ms: int) -> str:
@@ -91,8 +91,8 @@ class NoTelemetry:
 
 
 class TelemetryDriver:
-    """Pushes ``metrics`` from ``begin`` to ``close``. ``labels`` are those of the client,
-    ``fields`` of the lines of its log."""
+    """Pushes ``metrics`` from ``begin`` to ``close``. ``labels`` are the client's, ``fields`` are
+    added to its log lines."""
 
     def __init__(
         self,
@@ -119,14 +119,15 @@ class TelemetryDriver:
         self._over = asyncio.Event()
 
     def begin(self) -> None:
-        """The client is connected."""
+        """Begin once the client is connected."""
         if self._task is None:
             run = self._run()
             self._task = asyncio.get_running_loop().create_task(run, name="kip848-telemetry")
             self._stepping.post(Begun())
 
     async def close(self, left_s: float) -> None:
-        """Push for the last time, if a broker wants that, and end: in a second, or ``left_s``."""
+        """Push for the last time, if a broker wants that, and end within a second, or
+        ``left_s``."""
         if self._task is None or self._task.done():
             return
         self._stepping.post(CloseRequested())
@@ -137,8 +138,8 @@ class TelemetryDriver:
         await asyncio.wait([self._task])
 
     async def instance_id(self, timeout_ms: int) -> str:
-        """What brokers call this client. Raises ``UnsupportedVersion`` where they give no such
-        name, and ``RequestTimedOut``."""
+        """Return the brokers' id for this client. Raises ``UnsupportedVersion`` if they assign
+        none, and ``RequestTimedOut``."""
         by_ms = self._clock.now_ms() + timeout_ms
         while self._core.instance_id is None:
             if self._over.is_set():
@@ -161,7 +162,7 @@ class TelemetryDriver:
             await asyncio.wait([running, over], return_when=asyncio.FIRST_COMPLETED)
             if running.done():
                 running.result()
-        except Exception:  # noqa: BLE001 - nothing in here may harm the client
+        except Exception:  # noqa: BLE001 - no failure in here may harm the client
             self._core.ended_by = self._core.ended_by or "a bug of this client"
             _log.exception(
                 "metrics are not pushed to brokers any more, by a bug of this client, which goes "
@@ -230,7 +231,7 @@ class TelemetryDriver:
         answer = await self._ask(request)
         is_counted = not isinstance(answer, Unserved)
         if isinstance(answer, Lost):
-            is_counted = answer.was_sent  # what may have arrived must not be counted twice
+            is_counted = answer.was_sent  # values that may have arrived must not be counted twice
         elif not isinstance(answer, Unserved):
             is_counted = answer.error_code == 0
             answer = PushAnswered(answer.error_code, len(data))
@@ -239,7 +240,7 @@ class TelemetryDriver:
         self._stepping.post(answer)
 
     async def _ask(self, request: Any) -> Any:
-        """The answer, or the event that stands for there being none."""
+        """Return the answer, or the event for a missing one."""
         try:
             return await self._courier.one_broker(request, timeout_ms=self._timeout_ms)
         except UnsupportedVersion as err:
@@ -266,8 +267,9 @@ def telemetry_of(
     is_asked_for: bool,
     request_timeout_ms: int,
 ) -> TelemetryDriver | NoTelemetry:
-    """What pushes ``metrics``, or says why nothing is pushed. Where somebody has asked for it, that
-    is told in the log, too. ``labels`` are those of the client that are not ``None``."""
+    """Build the object that pushes ``metrics``, or a placeholder with the reason for pushing none.
+    If pushing was requested, the reason is logged, too. ``labels`` are those of the client that are
+    not ``None``."""
     why = ""
     if not is_wanted:
         why = "enable_metrics_push is False"
