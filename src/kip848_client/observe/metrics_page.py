@@ -30,7 +30,7 @@ _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One metric. ``kind`` is Prometheus' type; each sample has its labels and its value."""
+    """One metric. ``kind`` is the Prometheus type; each sample has its labels and its value."""
 
     name: str
     kind: str
@@ -104,8 +104,8 @@ class MetricsServer:
 
 @contextlib.contextmanager
 def serving(page: Callable[[], str], host: str, port: int) -> Generator[str]:
-    """Serve ``/metrics`` in a thread of its own inside the ``with`` block, for programs without
-    an event loop. Gives the page's URL. Raises ``OSError`` if the port is taken."""
+    """Serve ``/metrics`` in a separate thread inside the ``with`` block, for programs without an
+    event loop. Yields the page's URL. Raises ``OSError`` if the port is taken."""
     server = MetricsServer(page, host, port)
     with start_blocking_portal() as portal:
         portal.call(server.listen)

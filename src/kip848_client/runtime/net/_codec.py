@@ -30,7 +30,7 @@ def decoded(batch: bytes) -> Iterator[RawRecord]:
 
 
 def corrupt(why: str) -> Exception:
-    """Build the error for bytes that the codec does not check."""
+    """Build the error for damage that the codec does not detect."""
     error: Exception = CorruptRecordException(why)
     return error
 

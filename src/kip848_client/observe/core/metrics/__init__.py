@@ -1,4 +1,4 @@
-"""What clients count and measure, by the names of Kafka's Java client. Pure.
+"""The metrics of clients, with the names of Kafka's Java client. Pure.
 
 ::
 

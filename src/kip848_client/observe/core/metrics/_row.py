@@ -1,4 +1,5 @@
-"""What a metric is: its name, its group, what is made of it. The tables are beside."""
+"""The definition of a metric: name, group, statistics. The tables are in the neighboring
+modules."""
 
 from __future__ import annotations
 
@@ -20,40 +21,40 @@ GAUGE: Final = (Statistic.VALUE,)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A sensor, or a gauge."""
+    """The definition of a sensor or a gauge."""
 
     name: str
-    """The beginning of the names of its metrics; a gauge's whole name."""
+    """The prefix of the names of its metrics; a gauge's whole name."""
     group: str
-    """The group of Kafka's metrics that it is in."""
+    """Its group of Kafka's metrics."""
     statistics: tuple[Statistic, ...]
     meaning: str
     unit: str = ""
     """``ms``, ``ns``, ``seconds``, ``bytes``, or none."""
     labels: tuple[str, ...] = ()
-    """Beside ``client-id`` and, of consumers and workers, ``group-id``, which all have."""
+    """Labels besides ``client-id`` and, for consumers and workers, ``group-id``, which all have."""
     of: str = ""
-    """``topic``, ``partition`` or ``node`` where there is a metric of the whole client with this
-    name, too. (To Kafka they are one name; elsewhere one name has one set of labels.)"""
+    """``topic``, ``partition`` or ``node`` if the whole client also has a metric of this name. (In
+    Kafka they share one name; elsewhere one name has one set of labels.)"""
     ours: bool = False
-    """Kafka's client has no such metric."""
+    """Whether the metric does not exist in Kafka's client."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The metrics that are made of it."""
+        """The names of its metrics."""
         return tuple(f"{self.name}-{each.value}".rstrip("-") for each in self.statistics)
 
     @property
     def client(self) -> str:
-        """Whose it is: ``consumer``, ``producer`` or ``connect`` (a worker)."""
+        """The kind of client: ``consumer``, ``producer`` or ``connect`` (a worker)."""
         return self.group.partition("-")[0]
 
     @property
     def is_gauge(self) -> bool:
-        """Whether it is looked at and not recorded."""
+        """Whether it is read on demand and not recorded."""
         return self.statistics == GAUGE
 
     @property
     def is_timing(self) -> bool:
-        """Whether its records are durations or sizes, of which more than the sum matters."""
+        """Whether it records durations or sizes, with statistics beyond the sum."""
         return Statistic.MAX in self.statistics

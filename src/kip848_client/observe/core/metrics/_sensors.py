@@ -1,8 +1,8 @@
-"""Counters, timings and gauges. Pure: whoever records says when, and a reader gives the time.
+"""Counters, timings and gauges. Pure: the time is an argument of recording and reading.
 
-What is recorded is kept twice: summed up since the start (``total``, the buckets), as monitoring
-systems like it, and in the newest two windows of 30 s, over which Kafka's own averages, maxima and
-rates are taken (``metrics.num.samples``, ``metrics.sample.window.ms``).
+Records are kept twice: summed up since the start (``total``, the buckets), as monitoring systems
+expect, and in the newest two windows of 30 s, from which Kafka's own averages, maxima and rates are
+computed (``metrics.num.samples``, ``metrics.sample.window.ms``).
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ BUCKETS_MS: Final = (
     *(5, 10, 25, 50, 100, 250, 500),
     *(1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000),
 )
-"""Upper bounds of what timings are counted by; what is longer is counted behind them."""
+"""Upper bounds of the buckets for timings; longer ones go into a last bucket."""
 
 
 class Statistic(Enum):
-    """What is made of records: the end of a metric's name in Kafka's client."""
+    """A statistic of records: the suffix of a metric's name in Kafka's client."""
 
     RATE = "rate"
-    """A second, of the last windows."""
+    """Per second, over the last windows."""
     HOURLY = "rate-per-hour"
     TOTAL = "total"
-    """Since the start."""
+    """Sum since the start."""
     AVG = "avg"
-    """Of the last windows."""
+    """Over the last windows."""
     MAX = "max"
-    """Of the last windows."""
+    """Over the last windows."""
     VALUE = ""
-    """A gauge: what there is now."""
+    """A gauge: the current value."""
 
 
 class _Window:
@@ -50,25 +50,25 @@ class _Window:
 
 
 class Sensor:
-    """What was recorded under one name with one set of labels.
+    """The records under one name with one set of labels.
 
-    ``buckets``: whether records are counted by size, too (``BUCKETS_MS``).
+    ``buckets``: whether records are also counted by size (``BUCKETS_MS``).
     """
 
     __slots__ = ("_before", "_window", "buckets", "count", "total")
 
     def __init__(self, now_ms: int, *, buckets: bool) -> None:
         self.count = 0
-        """How many records there were."""
+        """Number of records."""
         self.total = 0.0
         """Their sum."""
         self.buckets: list[int] | None = [0] * (len(BUCKETS_MS) + 1) if buckets else None
-        """How many were at most ``BUCKETS_MS[i]`` and above the bound before."""
+        """Number of records up to ``BUCKETS_MS[i]`` and above the previous bound."""
         self._window = _Window(now_ms)
         self._before: _Window | None = None
 
     def record(self, now_ms: int, value: float = 1) -> None:
-        """Something happened; ``value`` is how much, or how long in ms."""
+        """Record a value: an amount, or a duration in ms."""
         self.count += 1
         self.total += value
         if self.buckets is not None:
@@ -82,7 +82,8 @@ class Sensor:
         window.most = max(window.most, value)
 
     def read(self, statistic: Statistic, now_ms: int) -> float:
-        """A statistic as it is now; NaN, as in Kafka, for an average or a maximum of nothing."""
+        """Return the current value of a statistic; NaN, as in Kafka, for an average or a maximum of
+        nothing."""
         if statistic is Statistic.TOTAL:
             return self.total
         both = (self._before, self._window)
@@ -102,6 +103,7 @@ class Sensor:
 
     @staticmethod
     def _rate(windows: list[_Window], total: float, now_ms: int) -> float:
-        """A second. The first records do not count as if they had come in no time at all."""
+        """Return the rate per second, over at least one window, so that the first records do not
+        give an excessive rate."""
         begin_ms = min((each.begin_ms for each in windows), default=now_ms)
         return total * 1_000 / max(now_ms - begin_ms, WINDOW_MS)

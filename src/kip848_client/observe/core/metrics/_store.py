@@ -1,8 +1,8 @@
-"""Where the metrics of all clients of a process are kept until somebody asks for them.
+"""The metrics of all clients of a process, read on demand.
 
 One ``Metrics`` may be given to many clients. Each has a ``ClientMetrics`` in it from its start to
-its end. Readers (a web server's thread, an exporter's) may be in other threads: they take copies of
-what is there, and what they get of one sensor may be a record older than what they get of the next.
+its end. Readers (the thread of a web server or an exporter) may be in other threads: they read
+copies, in which the values of one sensor may be a record older than those of the next.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ _CLIENT_ID: Final = "client-id"
 Labels = tuple[str, ...]
 """Values of the labels of a row, in its order."""
 Reading = Mapping[Labels, float]
-"""What a gauge shows, by labels; ``()`` where it has none."""
+"""A gauge's values, by labels; ``()`` if it has none."""
 
 
 class Sample(NamedTuple):
-    """One metric as it is now."""
+    """The current value of one metric."""
 
     name: str
     """Kafka's name, e.g. ``rebalance-latency-avg``."""
     group: str
     """Kafka's group of metrics, e.g. ``consumer-coordinator-metrics``."""
     tags: Mapping[str, str]
-    """``client-id``, ``group-id`` and what else tells it from others of its name."""
+    """``client-id``, ``group-id`` and the other tags that distinguish it from metrics of the same
+    name."""
     value: float
     """NaN for an average or a maximum where nothing happened for a minute."""
     row: Row
@@ -40,7 +41,7 @@ class Sample(NamedTuple):
 
 
 class ClientMetrics:
-    """The metrics of one client. ``now_ms`` gives the time that it records by."""
+    """The metrics of one client. ``now_ms`` is the clock used for recording."""
 
     def __init__(
         self, tags: Mapping[str, str], now_ms: Callable[[], int], *, per_partition: bool
@@ -53,7 +54,7 @@ class ClientMetrics:
         self._gauges: dict[Row, Callable[[], Reading]] = {}
 
     def sensor(self, row: Row, *labels: str) -> Sensor:
-        """What to record by. Keep it where things happen often."""
+        """Return the sensor to record with. Keep it if it is used often."""
         found = self._sensors.get((row, labels))
         if found is None:
             found = Sensor(self.now_ms(), buckets=row.is_timing and row.unit == "ms")
@@ -61,21 +62,21 @@ class ClientMetrics:
         return found
 
     def record(self, row: Row, now_ms: int, value: float, *labels: str) -> None:
-        """Record by a sensor that is not used often."""
+        """Record with a sensor that is not used often."""
         self.sensor(row, *labels).record(now_ms, value)
 
     def gauge(self, row: Row, read: Callable[[], Reading]) -> None:
-        """Whoever asks gets what ``read`` returns then; it may be called in any thread."""
+        """Add a gauge. ``read`` is called at each reading; it may be called in any thread."""
         self._gauges[row] = read
 
     def sensors(self) -> list[tuple[Row, Labels, Sensor]]:
-        """All that recorded something, or may."""
+        """All sensors, even without records."""
         return [(row, labels, each) for (row, labels), each in list(self._sensors.items())]
 
     def gauges(
         self, wanted: Callable[[Row], bool] | None = None
     ) -> Iterator[tuple[Row, Labels, float]]:
-        """What the gauges show now. Those that are not wanted are not looked at."""
+        """Return the current values of gauges. Unwanted gauges are not read."""
         for row, read in list(self._gauges.items()):
             if wanted is not None and not wanted(row):
                 continue
@@ -84,7 +85,7 @@ class ClientMetrics:
                     yield row, labels, value
 
     def samples(self) -> Iterator[Sample]:
-        """Every metric as it is now."""
+        """Return the current value of every metric."""
         now_ms = self.now_ms()
         for row, labels, sensor in self.sensors():
             tags = self.tags_of(row, labels)
@@ -96,7 +97,7 @@ class ClientMetrics:
             yield Sample(row.name, row.group, tags, value, row, Statistic.VALUE)
 
     def tags_of(self, row: Row, labels: Labels) -> dict[str, str]:
-        """The client's tags and those of a row."""
+        """Return the client's tags and those of a row."""
         return {**self.tags, **dict(zip(row.labels, labels, strict=True))}
 
 
@@ -138,7 +139,7 @@ class Metrics:
         return client
 
     def _own(self, tags: Mapping[str, str]) -> Mapping[str, str]:
-        """These tags as no other client has them."""
+        """Return these tags, made unique among the clients."""
         taken = [client.tags for client in self._clients]
         if tags not in taken or _CLIENT_ID not in tags:
             return tags
@@ -156,7 +157,7 @@ class Metrics:
 
     @property
     def clients(self) -> tuple[ClientMetrics, ...]:
-        """Those that are open, for exporters."""
+        """The open clients, for exporters."""
         return tuple(self._clients)
 
     def samples(self) -> list[Sample]:

@@ -34,7 +34,7 @@ class ConnectionRows:
 
     @property
     def all(self) -> tuple[Row, ...]:
-        """In the order of the page."""
+        """All rows, in the order of the documentation page."""
         return tuple(getattr(self, each.name) for each in fields(self))
 
 

@@ -47,7 +47,7 @@ _TOPIC: Final = "producer-topic-metrics"
 
 
 def _calls(name: str, call: str) -> Row:
-    """How long the calls of a method took that were not in vain."""
+    """The row for the duration of successful calls of a method."""
     return Row(name, _PRODUCER, TOTAL, f"How long calls of {call} took in all.", "ns")
 
 

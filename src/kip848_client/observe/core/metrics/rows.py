@@ -1,7 +1,7 @@
 """All metrics of a consumer: names, units, labels, meanings. One row for each sensor or gauge.
 
-Names and groups are those of Kafka's Java client, as far as it has the thing; rows with ``ours``
-say what it has no name for. The metric's name is the sensor's name and the statistic's.
+Names and groups are those of Kafka's Java client, if it has the metric; rows with ``ours`` are
+additional. A metric's name is the sensor's name and the statistic's.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The pure part of KIP-714: what is measured, and the conversation about it."""
+"""The pure part of KIP-714: which metrics to push, and when."""

@@ -1,7 +1,7 @@
-"""When a client asks what brokers want to know of it, and when it tells them (KIP-714). Pure.
+"""When a client requests its subscription, and when it pushes metrics (KIP-714). Pure.
 
-One request is on its way at a time. The next one is counted from an answer on, not from a request:
-a broker refuses what comes before its interval is over, and it counts from what it has got.
+One request is open at a time. The next one is timed from an answer, not from a request: a broker
+refuses a push before its interval is over, counted from the last one received.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from kip848_client.observe.core.telemetry._model import (
 __all__ = ["State", "TelemetryCore"]
 
 _INTERVAL_MS: Final = 300_000
-"""Kafka's, where a broker names none that can be meant."""
+"""Kafka's default, used if a broker's interval is invalid."""
 _MAX_BYTES: Final = 1_048_576
 _RETRY_MS: Final = 1_000
-"""After a first question that was lost; it doubles each time, up to an interval."""
+"""Pause after a first lost request; it doubles each time, up to an interval."""
 _DOUBLINGS_MAX: Final = 20
 _NO_COMPRESSION: Final = 0
 
 
 class State(Enum):
-    """What is being done."""
+    """The state of the conversation."""
 
     NOT_BEGUN = "not begun"
     ASKING = "a question is on its way"
@@ -54,30 +54,30 @@ class State(Enum):
 
 
 class TelemetryCore:
-    """``spread`` gives a pause back times a random number of 0.5 to 1.5; ``codecs`` are the
-    compressions that we have, by Kafka's numbers."""
+    """Decides about requests. ``spread`` multiplies a pause by a random number from 0.5 to 1.5;
+    ``codecs`` are the available compressions, by Kafka's numbers."""
 
     def __init__(self, spread: Callable[[int], int], codecs: Sequence[int] = ()) -> None:
         self._spread: Final = from_outside(spread)
         self._codecs: Final = frozenset(codecs)
         self._refused: set[int] = set()
-        """Compressions that a broker did not take after all."""
+        """Compressions that a broker refused."""
         self.state = State.NOT_BEGUN
         self.due_ms: int | None = None
-        """When ``Timer`` is wanted, if nothing happens before."""
+        """When to deliver ``Timer``, if nothing happens before."""
         self.instance_id: bytes | None = None
-        """What a broker has given us."""
+        """The instance id from a broker."""
         self.ended_by = ""
-        """Why nothing is pushed any more."""
+        """The reason why pushing has ended."""
         self._subscription: Subscription | None = None
         self._compression = _NO_COMPRESSION
         self._cap_bytes: int | None = None
         self._lost = 0
-        """Questions in a row that were not answered."""
+        """Consecutive unanswered requests."""
         self._is_closing = False
 
     def step(self, now_ms: int, event: Event) -> list[Command]:
-        """What is to be done now."""
+        """Process an event; returns the commands."""
         if self.state is State.OVER:
             return []
         match event:
@@ -181,7 +181,7 @@ class TelemetryCore:
     def _on_lost(self, now_ms: int) -> list[Command]:
         if self._is_closing or self.state is State.ENDING:
             return self._end("the client is closed")
-        if self.state is State.PUSHING:  # a broker that has got it takes no other one so soon
+        if self.state is State.PUSHING:  # a broker that received it refuses another one so soon
             return self._wait(State.TO_PUSH, now_ms + self._interval_ms)
         if self.state is not State.ASKING:
             return []
@@ -207,7 +207,7 @@ class TelemetryCore:
 
 
 def _sound(given: Subscription) -> Subscription:
-    """With Kafka's defaults for what cannot be meant."""
+    """Replace invalid values by Kafka's defaults."""
     return Subscription(
         given.subscription_id,
         given.requested,

@@ -1,4 +1,4 @@
-"""What an error code in an answer about telemetry leads to: a table."""
+"""Reactions to error codes in answers about telemetry: a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["RULES", "Reaction", "reaction"]
 
 
 class Reaction(Enum):
-    """What comes next."""
+    """The next action."""
 
     ASK_AGAIN = "ask for the subscription again, at once"
     LATER = "ask for the subscription again when an interval is over"
@@ -29,12 +29,12 @@ RULES: Final[Mapping[ErrorCode, Reaction]] = {
     ErrorCode.INVALID_REQUEST: Reaction.STOP,
     ErrorCode.UNSUPPORTED_VERSION: Reaction.STOP,
 }
-"""Those that KIP-714 names."""
+"""The codes named in KIP-714."""
 
 
 def reaction(error_code: int) -> Reaction:
-    """Of a code that KIP-714 does not name, too: one that Kafka calls retriable is no reason to
-    stop."""
+    """Return the reaction to any code: after a retriable one that KIP-714 does not name, pushing
+    continues."""
     found = RULES.get(ErrorCode(error_code)) if error_code in set(ErrorCode) else None
     if found is not None:
         return found

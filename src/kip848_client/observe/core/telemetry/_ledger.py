@@ -1,6 +1,6 @@
-"""What of a client's metrics is pushed, and what was: for brokers that want to hear differences.
+"""Which of a client's metrics to push, and which were pushed: for brokers that request differences.
 
-A counter that a broker has not acknowledged is not lost: its next difference has it, too.
+A counter value that a broker has not acknowledged is not lost: the next difference includes it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Point:
     labels: PointLabels
     value: float
     start_ms: int
-    """Since when a counter counts."""
+    """Start of the period of a counter."""
     total: float | None = None
-    """Of a counter: what it has counted since the client began. ``None`` for what is no counter."""
+    """The counter's total since the client began. ``None`` for other metrics."""
 
     @property
     def is_counter(self) -> bool:
@@ -38,7 +38,7 @@ class Point:
 
 
 class Ledger:
-    """Reads ``metrics`` and knows what was acknowledged. ``opened_ms``: since when they count."""
+    """Reads ``metrics`` and records what was acknowledged. ``opened_ms``: since when they count."""
 
     def __init__(self, metrics: ClientMetrics, opened_ms: int) -> None:
         self._metrics: Final = metrics
@@ -47,9 +47,9 @@ class Ledger:
         self._turn = 0
 
     def points(self, subscription: Subscription, now_ms: int) -> list[Point]:
-        """What is wanted, as it is now, the most important first: where not all of it fits, what
-        is of the whole client comes before what is of single topics and partitions, and those take
-        turns. What was not measured is not there."""
+        """Return the current values of wanted metrics, the most important first: if not all of them
+        fit, those of the whole client come before those of single topics and partitions, which take
+        turns. Metrics without values are left out."""
         found = [each for each in self._all(subscription, now_ms) if not math.isnan(each.value)]
         whole = [each for each in found if not each.labels]
         parts = [each for each in found if each.labels]
@@ -57,13 +57,13 @@ class Ledger:
         return [*whole, *parts[turn:], *parts[:turn]]
 
     def settle(self, points: Iterable[Point], now_ms: int) -> None:
-        """These were pushed, with their values of ``now_ms``."""
+        """Record pushed points, with their values of ``now_ms``."""
         for each in points:
             if each.total is not None:
                 self._settled[each.name, each.labels] = each.total, now_ms
 
     def left_out(self, pushed: Iterable[Point]) -> None:
-        """No more than these would fit: the others are first in the next push."""
+        """Note that only these fit: the others come first in the next push."""
         self._turn += sum(bool(each.labels) for each in pushed)
 
     def _all(self, subscription: Subscription, now_ms: int) -> Iterator[Point]:

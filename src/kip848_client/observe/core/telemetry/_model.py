@@ -1,4 +1,4 @@
-"""What the core of telemetry is told, what it asks for, and what it knows."""
+"""Events, commands and state of the telemetry core."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ __all__ = [
 ]
 
 NO_INSTANCE: Final = bytes(16)
-"""The instance id of a client that has none yet: a broker gives it one."""
+"""The instance id of a client that has none yet: a broker assigns one."""
 
 _EVERYTHING: Final = "*"
-"""What a broker passes on that was set so; KIP-714 says an empty text."""
+"""Some brokers pass on ``*`` if configured so; KIP-714 specifies an empty text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What the cluster wants to know of this client."""
+    """The cluster's subscription to this client's metrics."""
 
     subscription_id: int
     requested: tuple[str, ...]
-    """What the names begin with that are wanted; an empty text or ``*`` alone: all; nothing:
-    nothing is wanted."""
+    """Prefixes of the wanted names; an empty text, or ``*`` alone, means all; none means no
+    metrics."""
     push_interval_ms: int
     max_bytes: int
-    """Of metrics in one push, before they are compressed and after it."""
+    """Maximum size of the metrics in one push, both before and after compression."""
     delta: bool
-    """Whether counters tell what came since the last push, or since the start."""
+    """Whether counters are pushed as differences since the last push, or totals since the start."""
     compression_types: tuple[int, ...] = ()
-    """What the broker can decompress, best first, by Kafka's numbers."""
+    """Compressions supported by the broker, best first, by Kafka's numbers."""
 
     def wants(self, name: str) -> bool:
         """Whether a metric of this name is wanted."""
@@ -78,26 +78,26 @@ class PushAnswered:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A request was not answered. ``was_sent``: a broker may have got it."""
+    """A request was not answered. ``was_sent``: a broker may have received it."""
 
     was_sent: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Unserved:
-    """No broker takes such requests."""
+    """No broker supports such requests."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class CloseRequested:
-    """The client ends: what is to be said must be said now."""
+    """The client is closing: push for the last time now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """It is as late as the core asked for, or later."""
+    """``due_ms`` was reached."""
 
 
 Event = Begun | SubscriptionAnswered | PushAnswered | Lost | Unserved | CloseRequested | Timer
@@ -108,7 +108,7 @@ Event = Begun | SubscriptionAnswered | PushAnswered | Lost | Unserved | CloseReq
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """Ask any broker what it wants to know."""
+    """Request the subscription from any broker."""
 
     instance_id: bytes
 
@@ -127,11 +127,11 @@ class Push:
 
 @dataclass(frozen=True, slots=True)
 class Warn:
-    """Tell whoever reads the log."""
+    """Log a warning."""
 
     text: str
 
 
 Command = Subscribe | Push | Warn
 Asked = Subscribe | Push
-"""What an answer follows."""
+"""Commands with an answer."""

@@ -1,8 +1,8 @@
-"""What metrics are called where they are pushed to.
+"""Names of pushed metrics.
 
-Kafka's own are ``org.apache.kafka.``, then the group without ``-metrics`` and the name, with dots
-for hyphens: ``org.apache.kafka.consumer.coordinator.commit.latency.avg``. Those that Kafka's client
-does not have begin with ``kip848.``, because the other prefix is Kafka's to give away; a
+Kafka's own metrics are named ``org.apache.kafka.``, then the group without ``-metrics`` and the
+name, with dots for hyphens: ``org.apache.kafka.consumer.coordinator.commit.latency.avg``. Metrics
+that Kafka's client lacks begin with ``kip848.``, because the other prefix is Kafka's; a
 subscription to everything includes them.
 """
 
@@ -21,11 +21,11 @@ OURS: Final = "kip848."
 
 @functools.cache
 def telemetry_name(row: Row, metric: str) -> str:
-    """What a metric of a row is called; ``metric`` is its name in Kafka's client."""
+    """Return the pushed name of a row's metric; ``metric`` is its name in Kafka's client."""
     prefix = OURS if row.ours else STANDARD
     return prefix + f"{row.group.removesuffix('-metrics')}-{metric}".replace("-", ".")
 
 
 def telemetry_label(label: str) -> str:
-    """What a label of a row is called: ``node_id`` for ``node-id``."""
+    """Return the pushed name of a label: ``node_id`` for ``node-id``."""
     return label.replace("-", "_")

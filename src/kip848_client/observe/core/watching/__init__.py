@@ -1,10 +1,9 @@
-"""What of a client can be seen from outside: its events, its metrics, its health. Pure.
+"""The observable state of a client: its events, metrics and health. Pure.
 
-Nothing here decides anything: all of it reads along with what the cores take and
-ask for.
+Nothing here decides anything: all of it observes the events and commands of the cores.
 
-Each part is imported with its first use: a consumer needs nothing of the producer's core, which the
-producer's meter brings with it, and a producer nothing of membership.
+Each part is imported on first use: a consumer does not need the producer's core, which the
+producer's meter imports, and a producer needs nothing of the membership.
 """
 
 from __future__ import annotations

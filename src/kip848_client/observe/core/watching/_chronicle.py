@@ -1,4 +1,5 @@
-"""From what the group core takes and asks for to the events that users follow. Decides nothing."""
+"""Translates events and commands of the group core into the events that users follow. Decides
+nothing."""
 
 from __future__ import annotations
 
@@ -39,27 +40,28 @@ _FENCING: Final = frozenset(
         ErrorCode.UNKNOWN_MEMBER_ID,
     }
 )
-"""What a commit is answered of which the coordinator does not know the sender."""
+"""Errors of a commit whose sender is unknown to the coordinator."""
 
 
 class Chronicle:
-    """Remembers the epoch and why partitions may be lost. ``origin_ms`` is what is added to the
-    time of a step for ms since 1970."""
+    """Translates steps. Keeps the epoch and the reason why partitions may be lost. ``origin_ms``
+    converts the time of a step to ms since 1970."""
 
     def __init__(self, origin_ms: int) -> None:
         self._origin_ms = origin_ms
         self._epoch = 0
         self._cause = ""
         self._ours: dict[TopicPartition, None] = {}
-        """What was told to be assigned, and not to be gone."""
+        """Partitions reported as assigned and not as gone."""
         self._sent: dict[int, int] = {}
-        """When heartbeats were sent that are not answered, by attempt; while they are asked for."""
+        """Send times of unanswered heartbeats, by attempt; only while heartbeat events are
+        requested."""
 
     def of(
         self, now_ms: int, event: Input, commands: Iterable[Output], *, heartbeats: bool = False
     ) -> Iterator[ev.MembershipEvent]:
-        """What a step of the core means to users, in order. ``heartbeats``: whether these are
-        asked for."""
+        """Return the users' events for a step of the core, in order. ``heartbeats``: whether to
+        include heartbeat events."""
         time_ms = self._origin_ms + now_ms
         if isinstance(event, CommitAnswered):
             yield from self._refused(time_ms, event)
@@ -76,7 +78,7 @@ class Chronicle:
                 yield told
 
     def _heartbeat(self, command: Output) -> int | None:
-        """The attempt of a command that sends a heartbeat."""
+        """Return the attempt of a command that sends a heartbeat."""
         return command.attempt if isinstance(command, SendHeartbeat) else None
 
     def _refused(self, time_ms: int, event: CommitAnswered) -> Iterator[ev.MembershipEvent]:
@@ -92,7 +94,7 @@ class Chronicle:
             yield ev.CommitFenced(time_ms, self._epoch, tuple(partitions), cause)
 
     def _heard(self, now_ms: int, event: Input) -> Iterator[ev.MembershipEvent]:
-        """What became of a heartbeat, if it is known when it was sent."""
+        """Return the event for the outcome of a heartbeat whose send time is known."""
         if not isinstance(event, HeartbeatAnswered | HeartbeatLost | HeartbeatFailed):
             return
         sent_ms = self._sent.pop(event.attempt, None)
@@ -112,7 +114,7 @@ class Chronicle:
                 pass
 
     def blocked(self, now_ms: int, late_ms: int, silent_ms: int | None) -> ev.MembershipEvent:
-        """The event loop did not run."""
+        """Return the event for a blocked event loop."""
         return ev.EventLoopBlocked(self._origin_ms + now_ms, self._epoch, late_ms, silent_ms)
 
     def _told(self, time_ms: int, command: Output) -> ev.MembershipEvent | None:
@@ -138,7 +140,7 @@ class Chronicle:
         return None
 
     def _of_others(self, time_ms: int, command: Output) -> ev.MembershipEvent | None:
-        """What coordinator and application do."""
+        """Return the event for other commands, about coordinator and application."""
         epoch = self._epoch
         match command:
             case ForgetCoordinator(why):
@@ -171,7 +173,8 @@ class Chronicle:
     def _forgotten(
         self, time_ms: int, partitions: tuple[TopicPartition, ...]
     ) -> ev.MembershipEvent | None:
-        """They are gone; of what the listener was not called about, nobody has heard yet."""
+        """Return the loss of partitions that are gone without a listener call: it was not reported
+        yet."""
         lost = tuple(tp for tp in partitions if tp in self._ours)
         for tp in lost:
             del self._ours[tp]
@@ -179,7 +182,7 @@ class Chronicle:
 
 
 def stale_partitions(event: Input) -> tuple[TopicPartition, ...]:
-    """Of which partitions a commit was refused because the member epoch had moved."""
+    """Return the partitions of a commit that was refused because the member epoch had changed."""
     if not isinstance(event, CommitAnswered):
         return ()
     return tuple(

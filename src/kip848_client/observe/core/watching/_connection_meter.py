@@ -1,8 +1,7 @@
-"""Metrics of connections: what was opened, sent and answered, by broker. Decides nothing.
+"""Metrics of connections: openings, requests and answers, by broker. Decides nothing.
 
-It hears of connections and frames, never of a record. Brokers are called as in Kafka's client:
-``node-1`` is broker 1, ``node--1`` the first of the bootstrap servers as long as nobody has said
-which broker that is.
+It sees connections and frames, never a record. Brokers are named as in Kafka's client: ``node-1``
+is broker 1, ``node--1`` the first bootstrap server while its broker id is unknown.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class ConnectionMeter:
         self._names: dict[Address, str] = {}
         self._open = 0
         for row in (rows.creation, rows.close, rows.login, rows.failed_login):
-            metrics.sensor(row)  # 0 where nothing happened, not nothing
+            metrics.sensor(row)  # 0 before the first record, not missing
         self.requests = metrics.sensor(rows.request)
         self.request_sizes = metrics.sensor(rows.request_size)
         self.outgoing = metrics.sensor(rows.outgoing)
@@ -37,44 +36,44 @@ class ConnectionMeter:
         metrics.gauge(rows.count, lambda: {(): self._open})
 
     def now_ms(self) -> int:
-        """The time that is recorded by."""
+        """The time used for recording."""
         return self._metrics.now_ms()
 
     def servers(self, addresses: Sequence[Address]) -> None:
-        """The bootstrap servers."""
+        """Set the bootstrap servers."""
         for number, address in enumerate(addresses, start=1):
             self._names.setdefault(address, f"node-{-number}")
 
     def brokers(self, nodes: Mapping[int, Address]) -> None:
-        """Which broker is where."""
+        """Set the addresses of brokers."""
         for node_id, address in nodes.items():
             self._names[address] = f"node-{node_id}"
 
     def name_of(self, address: Address) -> str:
-        """The tag ``node-id`` of what is there now."""
+        """Return the tag ``node-id`` of an address."""
         return self._names.get(address, "node--1")
 
     def opened(self, host: str, port: int) -> OpenConnection:
-        """A connection was opened; it is not logged in."""
+        """Record an opened connection, before its login."""
         self._open += 1
         self._metrics.record(self.rows.creation, self.now_ms(), 1)
         return OpenConnection(self, (host, port))
 
     def closed(self) -> None:
-        """One has ended that was open."""
+        """Record the end of an open connection."""
         self._open -= 1
         self._metrics.record(self.rows.close, self.now_ms(), 1)
 
     def logged_in(self) -> None:
-        """A login went well."""
+        """Record a successful login."""
         self._metrics.record(self.rows.login, self.now_ms(), 1)
 
     def refused(self) -> None:
-        """A login did not."""
+        """Record a refused login."""
         self._metrics.record(self.rows.failed_login, self.now_ms(), 1)
 
     def sensors_of(self, name: str) -> tuple[Sensor, ...]:
-        """What one broker is measured by."""
+        """Return the sensors of one broker."""
         rows, sensor = self.rows, self._metrics.sensor
         return (
             sensor(rows.node_request, name),
@@ -87,7 +86,7 @@ class ConnectionMeter:
 
 
 class OpenConnection:
-    """What is measured of one connection. Answers come in the order of their requests."""
+    """Measures one connection. Answers come in the order of their requests."""
 
     __slots__ = ("_address", "_meter", "_name", "_sensors", "_sent_ms")
 
@@ -97,10 +96,10 @@ class OpenConnection:
         self._name = ""
         self._sensors: tuple[Sensor, ...] = ()
         self._sent_ms: deque[int] = deque()
-        """When requests were sent that are not answered."""
+        """Send times of unanswered requests."""
 
     def sent(self, size_bytes: int, *, is_answered: bool) -> None:
-        """A request went out, of so many bytes."""
+        """Record a request of this size."""
         meter, now_ms = self._meter, self._meter.now_ms()
         requests, sizes, outgoing, *_ = self._of_node()
         for each in (meter.requests, meter.network_io, requests):
@@ -111,7 +110,7 @@ class OpenConnection:
             self._sent_ms.append(now_ms)
 
     def received(self, size_bytes: int) -> None:
-        """An answer came, of so many bytes."""
+        """Record an answer of this size."""
         meter, now_ms = self._meter, self._meter.now_ms()
         *_, responses, incoming, latency = self._of_node()
         for each in (meter.responses, meter.network_io, responses):
@@ -122,7 +121,7 @@ class OpenConnection:
             latency.record(now_ms, now_ms - self._sent_ms.popleft())
 
     def closed(self) -> None:
-        """It has ended."""
+        """Record the end of the connection."""
         self._meter.closed()
 
     def _of_node(self) -> tuple[Sensor, ...]:

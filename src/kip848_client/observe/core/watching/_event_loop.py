@@ -1,8 +1,8 @@
-"""When a blocked event loop is worth a warning, and what it leads to.
+"""When to warn of a blocked event loop, and its consequences.
 
-Heartbeats are sent by timers of the application's event loop. A loop that something blocks (a
-computation, a call that waits without ``await``) sends none. The coordinator never tells members
-its session timeout, so what is said of it is Kafka's default and where it is set.
+Heartbeats are sent by timers of the application's event loop. A blocked loop (by a computation, or
+a call that waits without ``await``) sends none. The coordinator never sends its session timeout to
+members, so the warning names Kafka's default and where it is configured.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ _WHERE: Final = (
 
 
 def is_blocked(late_ms: int, heartbeat_interval_ms: int) -> bool:
-    """Whether a timer that ran so late means that a heartbeat was left out."""
+    """Whether a timer this late means that a heartbeat was left out."""
     return late_ms >= heartbeat_interval_ms
 
 
 def what_happens_next(late_ms: int, silent_ms: int | None) -> str:
-    """A sentence for the log. ``silent_ms``: since the coordinator has heard of the member."""
+    """Return a sentence for the log. ``silent_ms``: time since the coordinator last answered a
+    heartbeat."""
     began = f"the event loop did not run for at least {late_ms / 1000:.1f} s"
     if silent_ms is None:
         return f"{began}: the member could not join its group; {_WAY_OUT}"

@@ -1,4 +1,4 @@
-"""What happens to a membership, for whoever follows ``Consumer.events()``."""
+"""The events of a membership, for ``Consumer.events()``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MembershipEvent:
     """Base of all events of ``Consumer.events``."""
 
     time_ms: int
-    """When, in ms since 1970."""
+    """The time in ms since 1970."""
     member_epoch: int
     """The member epoch at that moment; 0 out of the group."""
 

@@ -1,4 +1,4 @@
-"""Metrics of fetching, and of what is handed out. Decides nothing."""
+"""Metrics of fetching and delivery. Decides nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COUNT_AT: Final = 57
 
 
 class FetchMeter:
-    """Measures from Fetch to answer, and counts what was handed out."""
+    """Measures the latency of Fetch requests, and counts delivered records."""
 
     def __init__(self, metrics: ClientMetrics, core: FetchCore, *, committed: bool) -> None:
         self._metrics = metrics
@@ -47,7 +47,7 @@ class FetchMeter:
         if metrics.per_partition:
             self._trends = PartitionTrends(metrics, lambda: frozenset(core.assigned))
         self._sent: dict[int, int] = {}
-        """When a Fetch was sent that is not answered, by its number."""
+        """Send times of unanswered Fetch requests, by number."""
         metrics.gauge(rows.ASSIGNED_PARTITIONS, lambda: {(): len(core.assigned)})
         metrics.gauge(rows.RECORDS_LAG, lambda: _by_label(self._lags()))
         metrics.gauge(rows.RECORDS_LEAD, lambda: _by_label(self._leads()))
@@ -57,7 +57,7 @@ class FetchMeter:
         )
 
     def took(self, now_ms: int, event: Event, commands: Iterable[Command]) -> None:
-        """The core has taken an event and asked for these."""
+        """Process a step of the core."""
         match event:
             case FetchAnswered(fetch, answer):
                 self._fetches.record(now_ms)
@@ -76,7 +76,7 @@ class FetchMeter:
                 self._sent[command.fetch] = now_ms
 
     def handed_out(self, piece: Slice) -> None:
-        """All of a slice was handed out."""
+        """Record a slice that was delivered to its end."""
         now_ms, tp = self._metrics.now_ms(), piece.tp
         size_bytes = len(piece.raw)
         records = sum(each.records for each in piece.batches if not each.skip)
@@ -110,21 +110,21 @@ class FetchMeter:
 
 
 def lag_of(core: FetchCore, tp: TopicPartition, *, committed: bool) -> int | None:
-    """How many offsets a position is behind the end of its partition as it was fetched last
-    (``committed``: behind the last stable offset); ``None`` while one of both is not known."""
+    """Return how many offsets a position is behind the end of its partition as last fetched
+    (``committed``: behind the last stable offset); ``None`` while either is unknown."""
     end = core.last_stable_offset(tp) if committed else core.high_watermark(tp)
     position = core.position(tp)
     return None if end is None or position is None else max(0, end - position)
 
 
 def records_in(raw: bytes) -> int:
-    """How many records the whole batches in the bytes of an answer have, by their headers."""
+    """Return the number of records in the complete batches of an answer, by their headers."""
     count, at = 0, 0
     while at + BATCH_HEADER_BYTES <= len(raw):
         (length,) = _INT32.unpack_from(raw, at + _LENGTH_AT)
         end = at + _LENGTH_AT + _INT32.size + length
         if raw[at + _MAGIC_AT] != _MAGIC or length <= 0 or end > len(raw):
-            break  # of what is cut, broken or of before Kafka 0.11, others speak
+            break  # truncated, broken or from before Kafka 0.11: not counted
         count += _INT32.unpack_from(raw, at + _COUNT_AT)[0]
         at = end
     return count

@@ -1,4 +1,4 @@
-"""From what the group core takes and asks for to metrics of the group. Decides nothing."""
+"""Translates events and commands of the group core into metrics. Decides nothing."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ _NS_A_MS: Final = 1_000_000
 
 
 class GroupMeter(MembershipMeter):
-    """Measures commits, calls of the listener and phases of a rebalance, too."""
+    """Also measures commits, calls of the listener and phases of a rebalance."""
 
     def __init__(self, metrics: ClientMetrics) -> None:
         super().__init__(metrics, rows.MEMBER)
         for row in (rows.COMMIT, rows.STALE_COMMIT):
-            metrics.sensor(row)  # 0 where nothing happened, not nothing
+            metrics.sensor(row)  # 0 before the first record, not missing
         self._commits: dict[int, int] = {}
-        """When OffsetCommit was sent that is not answered, by attempt."""
+        """Send times of unanswered OffsetCommit requests, by attempt."""
         self._wishes: dict[int, int] = {}
-        """When ``commit()`` was called, by ticket."""
+        """Start times of ``commit()`` calls, by ticket."""
         self._calls: dict[int, tuple[ListenerMethod, int]] = {}
-        """When the listener was called, by number."""
+        """Start times of listener calls, by number."""
         self._phase: tuple[Phase, int] | None = None
 
     def looked_up(self, now_ms: int, took_ms: int) -> None:
-        """The application has waited so long to hear what is committed."""
+        """Record how long the application waited for committed offsets."""
         self._record(rows.COMMITTED, now_ms, took_ms * _NS_A_MS)
 
     # -- inside ------------------------------------------------------------------------------

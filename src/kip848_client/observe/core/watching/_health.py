@@ -1,4 +1,4 @@
-"""The health of a member of a group. Pure: facts in, a judgement out."""
+"""The health of a group member. Pure: facts in, a judgement out."""
 
 from __future__ import annotations
 
@@ -51,19 +51,18 @@ class MemberHealth:
     heartbeat_age_ms: int | None
     """Since the last heartbeat that was answered; ``None`` before the first."""
     heartbeat_interval_ms: int | None
-    """How often the coordinator wants one."""
+    """The heartbeat interval requested by the coordinator."""
     unreachable_ms: int
-    """Since when the coordinator owes an answer (also a join's, or a look-up's); 0 when all is
-    well."""
+    """How long the coordinator has not answered (also a join or a look-up); 0 if all is well."""
     event_loop_late_ms: int
     """How late the event loop ran the newest timer that is due once a second: more than a few ms
     means that something blocks it."""
     consecutive_fences: int
-    """How often the coordinator has put the member out since it accepted a heartbeat."""
+    """How often the coordinator fenced the member since its last accepted heartbeat."""
     fatal_error: Kip848Error | None = field(default=None)
-    """What ended the client, and is raised by every call."""
+    """The error that ended the client, raised by every call."""
     waits: tuple[str, ...] = ()
-    """What the client has waited for for more than a second, and why, as sentences."""
+    """The waits of more than a second, with reasons, as sentences."""
 
     def __repr__(self) -> str:
         judged = f"live={self.live}, ready={self.ready}, problems={self.problems}"
@@ -72,7 +71,7 @@ class MemberHealth:
 
     @property
     def stalled(self) -> bool:
-        """Whether the application does not do its part; see ``ConsumerHealth``."""
+        """Whether the application has stopped doing its part; see ``ConsumerHealth``."""
         return False
 
     @property
@@ -100,7 +99,7 @@ class MemberHealth:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong, in sentences; none when all is well."""
+        """The problems, as sentences; empty if all is well."""
         found: list[str] = []
         if self.fatal_error is not None:
             found.append(f"the {self.noun} has ended: {self.fatal_error}")
@@ -133,10 +132,10 @@ class ConsumerHealth(MemberHealth):
     noun: ClassVar[str] = "consumer"
 
     poll_age_ms: int | None
-    """Since the application has asked for records, to about a second; 0 while it waits for some,
-    ``None`` before it ever did."""
+    """Time since the application last asked for records, to about a second; 0 while it waits for
+    some, ``None`` before the first time."""
     max_poll_interval_ms: int
-    """After that long without asking the member leaves its group."""
+    """After this time without a call for records the member leaves its group."""
 
     @property
     def stalled(self) -> bool:

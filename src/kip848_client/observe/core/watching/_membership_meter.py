@@ -1,4 +1,4 @@
-"""Metrics of any member of a group: heartbeats, epoch, fences, rebalances. Decides nothing."""
+"""Metrics of any group member: heartbeats, epoch, fences, rebalances. Decides nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CARRIED_OUT: Final = frozenset({MemberState.ACKNOWLEDGING, MemberState.STABLE})
 
 
 class MembershipMeter:
-    """Measures from heartbeat to answer, and from state to state."""
+    """Measures the latency of heartbeats, and the time between states."""
 
     def __init__(self, metrics: ClientMetrics, rows: MembershipRows) -> None:
         self._metrics = metrics
@@ -33,12 +33,12 @@ class MembershipMeter:
         self._response_time = metrics.sensor(rows.heartbeat_response_time)
         self._loop_lag = metrics.sensor(rows.loop_lag)
         for row in (rows.rebalance, rows.rebalance_latency, rows.failed_rebalance):
-            metrics.sensor(row)  # 0 where nothing happened, not nothing
+            metrics.sensor(row)  # 0 before the first record, not missing
         self._sent: dict[int, int] = {}
-        """When heartbeats were sent that are not answered, by attempt."""
+        """Send times of unanswered heartbeats, by attempt."""
         self._sent_ms: int | None = None
         self._rebalance_ms: int | None = None
-        """When the rebalance of the moment began."""
+        """When the current rebalance began."""
         self._rebalanced_ms: int | None = None
         """When the last one ended."""
         self.epoch = 0
@@ -47,13 +47,13 @@ class MembershipMeter:
         metrics.gauge(rows.last_rebalance, lambda: self._seconds_since(self._rebalanced_ms))
 
     def took(self, now_ms: int, event: object, commands: Iterable[object]) -> None:
-        """The core has taken an event and returned these commands."""
+        """Process a step of the core: the event and the returned commands."""
         self._on_event(now_ms, event)
         for command in commands:
             self._on_command(now_ms, command)
 
     def late(self, now_ms: int, late_ms: int) -> None:
-        """The event loop ran a timer so late."""
+        """Record how late the event loop ran a timer."""
         self._loop_lag.record(now_ms, late_ms)
 
     # -- inside ------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""How lag and lead of single partitions went in the last windows: averages and extremes."""
+"""Lag and lead of single partitions over the last windows: averages and extremes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ __all__ = ["PartitionTrends"]
 class _Trend:
     lag: Sensor
     lead: Sensor
-    """Of negative values, because sensors know the largest one."""
+    """Records negated values, because sensors keep the largest one."""
 
 
 class PartitionTrends:
-    """``note`` records; what is not among ``assigned`` any more is forgotten with the next note."""
+    """Recorded by ``note``; partitions no longer in ``assigned`` are dropped by the next
+    ``note``."""
 
     def __init__(
         self, metrics: ClientMetrics, assigned: Callable[[], frozenset[TopicPartition]]
@@ -38,7 +39,7 @@ class PartitionTrends:
         )
 
     def note(self, now_ms: int, tp: TopicPartition, lag: int | None, lead: int | None) -> None:
-        """What they are now, as far as it is known."""
+        """Record the current values, if known."""
         assigned = self._assigned()
         if len(self._trends) > len(assigned):
             self._trends = {each: trend for each, trend in self._trends.items() if each in assigned}

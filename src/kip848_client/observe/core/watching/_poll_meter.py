@@ -1,4 +1,4 @@
-"""Metrics of how the application asks for records. Decides nothing."""
+"""Metrics of the application's calls for records. Decides nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["PollMeter"]
 
 
 class PollMeter:
-    """Hears of each call for records that is not answered by the fast way."""
+    """Measures each call for records, except those answered by the fast path."""
 
     def __init__(self, metrics: ClientMetrics) -> None:
         self._now_ms = metrics.now_ms
@@ -17,11 +17,11 @@ class PollMeter:
         self._polled_ms: int | None = None
         self._waits_since_ms: int | None = None
         self._waited_ms = 0
-        """Since the last call."""
+        """Waiting time since the last call."""
         metrics.gauge(rows.LAST_POLL, self._age)
 
     def polled(self) -> None:
-        """The application asks for records."""
+        """Record a call for records."""
         now_ms, before_ms = self._now_ms(), self._polled_ms
         self._polled_ms = now_ms
         if before_ms is not None:
@@ -32,12 +32,12 @@ class PollMeter:
         self._waited_ms = 0
 
     def waits(self) -> None:
-        """There are none: it is suspended until some come."""
+        """Note that there are no records: the call is suspended."""
         if self._waits_since_ms is None:
             self._waits_since_ms = self._now_ms()
 
     def goes_on(self) -> None:
-        """It does not wait any more."""
+        """Note that the call no longer waits."""
         if self._waits_since_ms is not None:
             now_ms = self._now_ms()
             self._waited_ms += now_ms - self._waits_since_ms

@@ -1,6 +1,6 @@
-"""From what the producer core takes and asks for to metrics of a producer. Decides nothing.
+"""Translates events and commands of the producer core into metrics. Decides nothing.
 
-It hears of batches and requests, never of a single record: nothing of it is on the way of a record.
+It sees batches and requests, never a single record: it is not on the path of a record.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _CALLS: Final[Mapping[type[Event], Row]] = {
     CommitRequested: producer_rows.TXN_COMMIT,
     AbortRequested: producer_rows.TXN_ABORT,
 }
-"""Events that somebody waits for the end of; their tickets tell it."""
+"""Events of waiting calls, whose tickets mark their end."""
 _FROM_THE_START: Final = (
     *(producer_rows.RECORD_SEND, producer_rows.RECORD_RETRY, producer_rows.RECORD_ERROR),
     *(producer_rows.BATCH_SPLIT, producer_rows.BUFFER_EXHAUSTED),
@@ -65,7 +65,7 @@ _OF_TRANSACTIONS: Final = (
 
 
 class ProducerMeter:
-    """Measures from question to answer, and counts what goes out."""
+    """Measures the latency of requests and calls, and counts sent data."""
 
     def __init__(
         self, metrics: ClientMetrics, core: ProducerCore, *, is_transactional: bool
@@ -73,13 +73,13 @@ class ProducerMeter:
         self._metrics = metrics
         self._is_transactional = is_transactional
         for row in (*_FROM_THE_START, *(_OF_TRANSACTIONS if is_transactional else ())):
-            metrics.sensor(row)  # 0 where nothing happened, not nothing
+            metrics.sensor(row)  # 0 before the first record, not missing
         self._sent: dict[int, int] = {}
-        """When a Produce was sent that is not answered, by its number."""
+        """Send times of unanswered Produce requests, by number."""
         self._calls: dict[int, tuple[Row, int]] = {}
-        """What is waited for, and since when, by ticket."""
+        """Row and start time of waiting calls, by ticket."""
         self._ratios: dict[str, Sensor] = {}
-        """How well batches of a topic were compressed."""
+        """Compression ratio of batches, by topic."""
         self._learnt_ms: int | None = None
         self._waiting = 0
         self._waited = metrics.sensor(producer_rows.BUFFER_WAIT)
@@ -98,7 +98,7 @@ class ProducerMeter:
     def took(
         self, now_ms: int, event: Event | ClusterEvent, commands: Iterable[Command | LearnLeaders]
     ) -> None:
-        """The core has taken an event and asked for these."""
+        """Process a step of the core."""
         self._on_event(now_ms, event)
         for command in commands:
             match command:
@@ -117,21 +117,21 @@ class ProducerMeter:
                 case _:
                     pass
 
-    # -- room, which only those who wait for some tell of ----------------------------------------
+    # -- buffer space, reported only by waiting callers ------------------------------------------
 
     def waits_for_room(self) -> int:
-        """Somebody waits for room. Returns what ``goes_on`` takes."""
+        """Note a caller that waits for buffer space. Returns the argument of ``goes_on``."""
         self._waiting += 1
         return self._metrics.now_ms()
 
     def goes_on(self, since_ms: int) -> None:
-        """Whoever waited since then does not any more."""
+        """Note that the caller no longer waits."""
         self._waiting -= 1
         now_ms = self._metrics.now_ms()
         self._waited.record(now_ms, (now_ms - since_ms) * _NS_A_MS)
 
     def found_no_room(self) -> None:
-        """Whoever waited was refused."""
+        """Note that the waiting caller was refused."""
         self._count(self._metrics.now_ms(), producer_rows.BUFFER_EXHAUSTED, 1)
 
     # -- inside ------------------------------------------------------------------------------
