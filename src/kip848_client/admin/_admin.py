@@ -144,7 +144,7 @@ class Admin:
         await self.stop()
 
     def _begin(self, timeout_ms: float | None) -> tuple[RequestRouter, int]:
-        """Who asks, and until when."""
+        """Return the router and the deadline of a call."""
         self._runtime.check_started()
         allowed_ms = (
             self._config.default_api_timeout_ms

@@ -1,4 +1,4 @@
-"""What a user may pass to an admin, checked where it comes in. Raises ``ConfigError``."""
+"""Checks of an admin's arguments. They raise ``ConfigError``."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _INT32_MAX: Final = 2**31 - 1
 
 
 def checked_words(words: object, known: tuple[str, ...], name: str) -> tuple[str, ...]:
-    """Some of ``known``, in upper or lower case."""
+    """Check some of ``known``, in upper or lower case."""
     if words is None:
         return ()
     by_lower = {each.lower(): each for each in known}
@@ -65,7 +65,7 @@ def checked_words(words: object, known: tuple[str, ...], name: str) -> tuple[str
 
 
 def checked_group(group: object) -> str:
-    """A group's id."""
+    """Check a group id."""
     text = checked_wire_text(group, "a group id")
     if not text:
         raise ConfigError("a group id must not be empty")
@@ -73,17 +73,17 @@ def checked_group(group: object) -> str:
 
 
 def checked_groups(groups: object) -> tuple[str, ...]:
-    """Ids of groups, each once."""
+    """Check group ids; duplicates are removed."""
     return tuple(dict.fromkeys(checked_group(each) for each in _several(groups, "groups")))
 
 
 def checked_topic_names(topics: object) -> tuple[str, ...]:
-    """Names of topics, each once."""
+    """Check topic names; duplicates are removed."""
     return tuple(dict.fromkeys(checked_topic(each) for each in _several(topics, "topics")))
 
 
 def checked_some_partitions(partitions: object) -> tuple[TopicPartition, ...]:
-    """Partitions, at least one."""
+    """Check partitions, at least one."""
     found = checked_partitions(partitions)
     if not found:
         raise ConfigError("partitions: at least one must be given")
@@ -91,7 +91,7 @@ def checked_some_partitions(partitions: object) -> tuple[TopicPartition, ...]:
 
 
 def checked_offsets(offsets: object) -> dict[TopicPartition, CommittedOffset]:
-    """Offsets, or ``CommittedOffset``s, by partition."""
+    """Check offsets, or ``CommittedOffset``s, by partition."""
     found: dict[TopicPartition, CommittedOffset] = {}
     for tp, value in _mapping(offsets, "offsets are given as {partition: offset}"):
         if isinstance(value, CommittedOffset):
@@ -106,7 +106,7 @@ def checked_offsets(offsets: object) -> dict[TopicPartition, CommittedOffset]:
 
 
 def checked_list_times(times: object) -> dict[TopicPartition, int]:
-    """Times, ``EARLIEST`` or ``LATEST`` by partition."""
+    """Check times, ``EARLIEST`` or ``LATEST`` by partition."""
     return {
         checked_partition(tp): (
             value
@@ -118,7 +118,7 @@ def checked_list_times(times: object) -> dict[TopicPartition, int]:
 
 
 def is_read_committed(isolation_level: object) -> bool:
-    """Which of Kafka's two isolation levels it is."""
+    """Check the isolation level; returns whether it is ``read_committed``."""
     if isolation_level not in ("read_uncommitted", "read_committed"):
         raise ConfigError(
             f"isolation_level is 'read_uncommitted' or 'read_committed', not {isolation_level!r}"
@@ -127,7 +127,7 @@ def is_read_committed(isolation_level: object) -> bool:
 
 
 def checked_reset(reset: object) -> OffsetReset:
-    """Where to reset to, numbers included."""
+    """Check a reset and its numbers."""
     if isinstance(reset, type) and reset in _RESETS:
         raise ConfigError(f"write {reset.__name__}(...), not {reset.__name__}")
     match reset:
@@ -151,7 +151,7 @@ def checked_reset(reset: object) -> OffsetReset:
 
 
 def checked_new_topics(topics: object) -> tuple[NewTopic, ...]:
-    """Topics to be created, each name once."""
+    """Check topics to create, each name once."""
     found: dict[str, NewTopic] = {}
     for each in _several(topics, "topics"):
         if not isinstance(each, NewTopic):
@@ -167,7 +167,7 @@ def checked_new_topics(topics: object) -> tuple[NewTopic, ...]:
 
 
 def checked_counts(counts: object) -> dict[str, int]:
-    """Numbers of partitions by topic."""
+    """Check numbers of partitions by topic."""
     says = "counts are given as {topic: number of partitions}"
     found: dict[str, int] = {}
     for topic, count in _mapping(counts, says):
@@ -179,7 +179,7 @@ def checked_counts(counts: object) -> dict[str, int]:
 def checked_changes(
     changes: object, checked_name: Callable[[object], str]
 ) -> dict[str, dict[str, str | None]]:
-    """New values of settings by group or topic; ``None`` for the default."""
+    """Check new values of settings by group or topic; ``None`` for the default."""
     says = "changes are given as {name: {setting: value or None}}"
     found: dict[str, dict[str, str | None]] = {}
     for name, settings in _mapping(changes, says):

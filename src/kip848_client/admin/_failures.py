@@ -1,4 +1,4 @@
-"""One error for what failed of many things that were asked for."""
+"""One error for the failed parts of a request with many targets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMED_MAX: Final = 3
 
 
 def all_of(what: str, done: Mapping[T, R], failed: Mapping[T, Kip848Error]) -> dict[T, R]:
-    """``done``, if nothing failed. Raises ``AdminFailed``."""
+    """Return ``done`` if nothing failed. Raises ``AdminFailed`` otherwise."""
     if not failed:
         return dict(done)
     told = [_told(each, error) for each, error in list(failed.items())[:_NAMED_MAX]]
@@ -35,7 +35,7 @@ def _told(target: Any, error: Kip848Error) -> str:
 
 
 def named(target: Any) -> str:
-    """A partition, a group, a topic or a broker, in a message."""
+    """Format a partition, group, topic or broker for a message."""
     if isinstance(target, int):
         return f"broker {target}"
     return f"{target[0]}-{target[1]}" if isinstance(target, tuple) else repr(target)

@@ -33,7 +33,7 @@ __all__ = ["delete_groups", "describe_groups", "list_groups"]
 async def list_groups(
     router: RequestRouter, states: tuple[str, ...], types: tuple[str, ...], deadline_ms: int
 ) -> tuple[GroupListing, ...]:
-    """Each broker tells of the groups that it coordinates."""
+    """List groups: each broker returns the groups that it coordinates."""
 
     async def ask(
         node: int, _: tuple[int, ...]
@@ -46,7 +46,7 @@ async def list_groups(
 
     done, failed = await router.of_each(ask, deadline_ms)
     by_broker = all_of("listing the groups of brokers", done, failed)
-    # A group that moves meanwhile is told twice.
+    # A group that moves meanwhile is listed twice.
     found = {each.group_id: each for groups in by_broker.values() for each in groups}
     return tuple(found[name] for name in sorted(found))
 
@@ -91,7 +91,7 @@ def _is_of_another_type(found: GroupDescription | Refusal | None) -> bool:
 
 
 async def delete_groups(router: RequestRouter, groups: tuple[str, ...], deadline_ms: int) -> None:
-    """Each coordinator deletes its own."""
+    """Delete groups: each coordinator deletes its own."""
 
     async def ask(node: int, targets: tuple[str, ...]) -> Mapping[str, Refusal | None]:
         request = DeleteGroupsRequest(groups_names=targets)

@@ -1,4 +1,4 @@
-"""Offsets of groups: read, committed in nobody's name, removed, reset; offsets of partitions."""
+"""Offsets of groups: read, committed without a member, removed, reset; offsets of partitions."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ __all__ = ["commit", "delete", "fetch", "list_offsets", "plan_reset"]
 _ByPartition = Mapping[TopicPartition, Refusal | None]
 
 _INACTIVE = frozenset({"Empty", "Dead"})
-"""States in which offsets can be committed in nobody's name."""
+"""States in which offsets can be committed without a member."""
 
 
 async def fetch(
     router: RequestRouter, groups: tuple[str, ...], deadline_ms: int, *, stable: bool = False
 ) -> dict[str, dict[TopicPartition, CommittedOffset]]:
-    """All that groups have committed."""
+    """Fetch all committed offsets of groups."""
 
     async def ask(
         node: int, targets: tuple[str, ...]
@@ -98,7 +98,7 @@ def _check(
 
 
 def _of_the_group(answers: _ByPartition) -> _ByPartition | Refusal:
-    """An error that is told of partitions, but is one of the coordinator."""
+    """Return a coordinator's error that was reported per partition, if there is one."""
     for each in answers.values():
         if isinstance(each, BrokerError) and each.code in LOOK_UP_AGAIN | LATER:
             return each
@@ -112,7 +112,7 @@ async def list_offsets(
     *,
     read_committed: bool = False,
 ) -> dict[TopicPartition, ListedOffset]:
-    """Each leader tells of its partitions."""
+    """Look up offsets: each leader answers for its partitions."""
     epochs: dict[TopicPartition, int] = {}
 
     async def ask(
@@ -137,7 +137,8 @@ async def plan_reset(
     *,
     create: bool,
 ) -> dict[TopicPartition, int]:
-    """What a reset would commit. Raises ``LocalProtocolError`` for a group with members."""
+    """Compute the offsets that a reset would commit. Raises ``LocalProtocolError`` for a group with
+    members."""
     await _check_inactive(router, group, deadline_ms, create=create)
     committed = (await fetch(router, (group,), deadline_ms))[group]
     chosen = partitions

@@ -1,5 +1,5 @@
-"""Sends what an admin asks: to any broker, to each, to coordinators and to leaders, until it is
-answered or the time is over. The rules are in ``_retry_rounds``.
+"""Sends an admin's requests: to any broker, to each, to coordinators and to leaders, until there is
+an answer or the deadline has passed. The rules are in ``_retry_rounds``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _FIND_VERSIONS: Final[VersionLimits] = (4, 32767)
-"""Version 4 asks for a list of keys (KIP-699)."""
+"""Version 4 takes a list of keys (KIP-699)."""
 GROUP_KEY: Final = 0
 TRANSACTION_KEY: Final = 1
 _LEADERLESS: Final = -1
@@ -54,10 +54,10 @@ _NO_EPOCH: Final = -1
 _NO_BROKERS: Final = "no broker names the brokers of the cluster"
 
 Send = Callable[[Any], Awaitable[Any]]
-"""Send a request to whichever broker answers first; returns the answer."""
+"""Send a request to any broker; the first answer is returned."""
 
 Asked = Callable[[int, tuple[T, ...]], Awaitable[Mapping[T, R | Refusal]]]
-"""Ask a broker for some targets; returns what it said of each."""
+"""Ask a broker about some targets; returns its answer for each."""
 
 
 def _in_vain(target: object, last: Kip848Error | None) -> Kip848Error:
@@ -80,7 +80,7 @@ def _no_coordinator(kind: str) -> Callable[[str, Kip848Error | None], Kip848Erro
 
 
 class RequestRouter:
-    """What is common to all questions of one admin."""
+    """The common parts of all requests of one admin."""
 
     def __init__(
         self, transport: KafkaTransport, clock: Clock, backoff: Backoff, request_timeout_ms: int
@@ -92,19 +92,19 @@ class RequestRouter:
         self._coordinators: dict[tuple[int, str], int] = {}
         self._nodes: dict[int, Node] = {}
         self._names_none = False
-        """The last answer about brokers had none."""
+        """Whether the last metadata had no brokers."""
 
     def deadline_ms(self, timeout_ms: float) -> int:
-        """Until when a call that begins now may take."""
+        """Return the deadline of a call that begins now."""
         return self._clock.now_ms() + int(timeout_ms)
 
     def left_ms(self, deadline_ms: int) -> int:
-        """How long a request may take now: not longer than is left, and at least a moment."""
+        """Return the timeout of a request now: at most the time left, and at least 1 ms."""
         left_ms = deadline_ms - self._clock.now_ms()
         return max(1, min(left_ms, self._request_timeout_ms))
 
     def node(self, node_id: int) -> Node:
-        """A broker that was told of."""
+        """Return a known broker."""
         return self._nodes[node_id]
 
     # -- one broker ------------------------------------------------------------------------------
@@ -122,8 +122,8 @@ class RequestRouter:
         )
 
     async def any_broker(self, request: Any, deadline_ms: int) -> Any:
-        """Ask any broker until one answers. Raises the last error when the time is over; one that
-        says no more than that gives way to the one before."""
+        """Ask any broker until one answers. Raises the last error at the deadline; one that only
+        reports the deadline is replaced by the one before."""
         failures, before = 0, None
         why = "no broker has answered"
         with self._telling(lambda: {"a broker that answers": why}):
@@ -142,7 +142,7 @@ class RequestRouter:
 
     @contextmanager
     def _telling(self, found: Callable[[], Mapping[str, str]]) -> Generator[None]:
-        """Log what a call waits for, for more than a second: ``found`` gives the reasons."""
+        """Log waits of more than a second: ``found`` returns the reasons."""
         waits, since_ms = Waits(), self._clock.now_ms()
 
         def look(reasons: Mapping[str, str]) -> None:
@@ -160,7 +160,7 @@ class RequestRouter:
         look({})
 
     async def _in_time(self, asked: Awaitable[R], deadline_ms: int) -> R:
-        """Wait no longer than is allowed: opening a connection takes time as well."""
+        """Wait at most until the deadline: opening a connection takes time as well."""
         try:
             async with asyncio.timeout(self._clock.left_s(deadline_ms)):
                 return await asked
@@ -168,7 +168,7 @@ class RequestRouter:
             raise DeadlineExceeded("no broker has answered within the time allowed") from err
 
     async def _pause(self, failures: int, deadline_ms: int) -> bool:
-        """Wait before another attempt; false when there is no time for one."""
+        """Pause before another attempt; returns false if there is no time for one."""
         pause_s = self._backoff.pause_s(failures)
         if self._clock.left_s(deadline_ms) <= pause_s:
             return False
@@ -178,8 +178,8 @@ class RequestRouter:
     # -- all brokers -----------------------------------------------------------------------------
 
     async def brokers(self, deadline_ms: int) -> tuple[Node, ...]:
-        """The brokers of the cluster, at least one: a broker that has just started may name none
-        for a moment."""
+        """Return the brokers of the cluster, at least one: a broker that has just started may know
+        none for a moment."""
         request = MetadataRequest(topics=(), allow_auto_topic_creation=False)
         failures = 0
         while True:
@@ -209,7 +209,7 @@ class RequestRouter:
     async def of_each(
         self, ask: Asked[int, R], deadline_ms: int
     ) -> tuple[dict[int, R], dict[int, Kip848Error]]:
-        """Ask each broker of the cluster; node id to what it said, and to why it did not."""
+        """Ask each broker of the cluster; returns the answers and the errors by node id."""
         rounds: Rounds[int, R] = Rounds(each.node_id for each in await self.brokers(deadline_ms))
 
         async def find(targets: tuple[int, ...]) -> None:
@@ -231,14 +231,14 @@ class RequestRouter:
         deadline_ms: int,
         done_before: Mapping[int, R] | None = None,
     ) -> tuple[dict[str, R], dict[str, Kip848Error]]:
-        """Have any broker change something, which passes it on to the controller: ``ask`` makes
-        the request for some names, ``read`` takes the answer apart."""
+        """Send a change to any broker, which forwards it to the controller: ``ask`` builds the
+        request for some names, ``read`` parses the answer."""
         rounds: Rounds[str, R] = Rounds(names, done_before)
         in_vain: set[int] = set()
 
         async def find(targets: tuple[str, ...]) -> None:
-            # Not the transport's "any": it would ask another broker by itself when an answer is
-            # lost, and nobody would know that the first one may have done it.
+            # Not the transport's ``any``: after a lost answer it would ask another broker by
+            # itself, hiding that the first one may have made the change.
             there = [each.node_id for each in await self.brokers(deadline_ms)]
             anyone = CHANCE.choice([each for each in there if each not in in_vain] or there)
             for each in targets:
@@ -259,11 +259,11 @@ class RequestRouter:
         ask: Callable[[Send, tuple[str, ...]], Awaitable[Mapping[str, R | Refusal]]],
         deadline_ms: int,
     ) -> tuple[dict[str, R], dict[str, Kip848Error]]:
-        """Look something up that each broker knows: the first one that answers will do."""
+        """Look up something that every broker knows, from the first one that answers."""
         rounds: Rounds[str, R] = Rounds(names)
 
         async def find(targets: tuple[str, ...]) -> None:
-            await self.brokers(deadline_ms)  # one that knows none knows no topics either
+            await self.brokers(deadline_ms)  # a broker that knows no brokers knows no topics either
             for each in targets:
                 rounds.found(each, ANYONE)
 
@@ -276,7 +276,7 @@ class RequestRouter:
         await self._play(rounds, find, put, deadline_ms)
         return rounds.done, rounds.failed
 
-    # -- whoever is responsible ------------------------------------------------------------------
+    # -- responsible brokers --------------------------------------------------------------------
 
     async def of_coordinators(
         self,
@@ -286,8 +286,8 @@ class RequestRouter:
         done_before: Mapping[int, R] | None = None,
         key_type: int = GROUP_KEY,
     ) -> tuple[dict[str, R], dict[str, Kip848Error]]:
-        """Ask the coordinators of groups, or of transactional ids; name to what it said, and to why
-        it did not."""
+        """Ask the coordinators of groups, or of transactional ids; returns the answers and the
+        errors by name."""
         rounds: Rounds[str, R] = Rounds(names, done_before)
         for name in names:
             if (key_type, name) in self._coordinators:
@@ -324,8 +324,8 @@ class RequestRouter:
         deadline_ms: int,
         epochs: dict[TopicPartition, int] | None = None,
     ) -> tuple[dict[TopicPartition, R], dict[TopicPartition, Kip848Error]]:
-        """Ask the leaders of partitions; as ``of_coordinators``. ``epochs`` is filled with those
-        of the leaders that are asked: a broker that has another one in mind refuses."""
+        """Ask the leaders of partitions; as ``of_coordinators``. ``epochs`` is filled with the
+        leader epochs of the request: a broker with another one refuses."""
         rounds: Rounds[TopicPartition, R] = Rounds(
             partitions, not_there_yet=frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
         )
@@ -357,8 +357,8 @@ class RequestRouter:
         deadline_ms: int,
         in_vain: Callable[[T, Kip848Error | None], Kip848Error] = _in_vain,
     ) -> dict[T, int]:
-        """Go on until there is an answer or an error for each target; returns who was asked last
-        for each."""
+        """Repeat until there is an answer or an error for each target; returns the broker asked
+        last for each."""
         asked_of: dict[T, int] = {}
 
         def waits() -> dict[str, str]:
@@ -416,7 +416,7 @@ class RequestRouter:
 def _leaders(
     answer: MetadataResponse, partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, tuple[int, int, int]]:
-    """Leader, its epoch and the error code of each partition that was asked for."""
+    """Return leader, epoch and error code of each requested partition."""
     codes = {topic.name: topic.error_code for topic in answer.topics}
     leaders = {
         (topic.name, each.partition_index): (each.leader_id, each.leader_epoch)

@@ -1,4 +1,4 @@
-"""Topics and settings: described, created, deleted, changed. Any broker is asked."""
+"""Topics and settings: describe, create, delete, change. Any broker is asked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 async def list_topics(router: RequestRouter, deadline_ms: int) -> tuple[TopicListing, ...]:
-    """All topics."""
+    """List all topics."""
     answer = await router.any_broker(wire.topics_request(), deadline_ms)
     return tuple(
         TopicListing(each.name, format_topic_id(each.topic_id), each.is_internal)
@@ -40,7 +40,7 @@ async def list_topics(router: RequestRouter, deadline_ms: int) -> tuple[TopicLis
 async def describe_topics(
     router: RequestRouter, topics: tuple[str, ...], deadline_ms: int
 ) -> dict[str, TopicDescription]:
-    """Some topics, with as many pages as it takes."""
+    """Describe some topics, page by page."""
 
     async def ask(send: Send, targets: tuple[str, ...]) -> Mapping[str, TopicDescription | Refusal]:
         pages: list[DescribeTopicPartitionsResponse] = []
@@ -61,9 +61,9 @@ async def describe_topics(
 async def create_topics(
     router: RequestRouter, topics: tuple[NewTopic, ...], deadline_ms: int, *, validate_only: bool
 ) -> None:
-    """New topics."""
+    """Create topics."""
     by_name = {each.name: each for each in topics}
-    # an earlier attempt whose answer was lost has created them, unless it only validated
+    # topics created by an earlier attempt whose answer was lost, unless it only validated
     done_before: dict[int, None] = {}
     if not validate_only:
         done_before[ErrorCode.TOPIC_ALREADY_EXISTS] = None
@@ -82,7 +82,7 @@ async def create_topics(
 
 
 async def delete_topics(router: RequestRouter, topics: tuple[str, ...], deadline_ms: int) -> None:
-    """Away with them."""
+    """Delete topics."""
     done, failed = await router.of_the_cluster(
         topics,
         lambda names: wire.deletion_request(names, router.left_ms(deadline_ms)),
@@ -96,8 +96,8 @@ async def delete_topics(router: RequestRouter, topics: tuple[str, ...], deadline
 async def create_partitions(
     router: RequestRouter, counts: Mapping[str, int], deadline_ms: int, *, validate_only: bool
 ) -> None:
-    """More partitions. (Where the answer to an earlier attempt was lost, INVALID_PARTITIONS may
-    say that it was that attempt, or not: it stays an error.)"""
+    """Add partitions. (After the answer to an earlier attempt was lost, INVALID_PARTITIONS may be
+    caused by that attempt, or not: it stays an error.)"""
     done, failed = await router.of_the_cluster(
         tuple(counts),
         lambda names: wire.growth_request(
@@ -114,7 +114,7 @@ async def create_partitions(
 async def describe_configs(
     router: RequestRouter, kind: int, names: tuple[str, ...], deadline_ms: int
 ) -> dict[str, tuple[ConfigEntry, ...]]:
-    """Settings of topics or groups."""
+    """Describe settings of topics or groups."""
 
     async def ask(
         send: Send, targets: tuple[str, ...]
@@ -133,7 +133,7 @@ async def alter_configs(
     *,
     validate_only: bool,
 ) -> None:
-    """Settings of topics or groups are changed, one by one."""
+    """Change settings of topics or groups, one by one."""
     done, failed = await router.of_the_cluster(
         tuple(changes),
         lambda names: wire.alter_configs_request(

@@ -1,8 +1,8 @@
-"""Transactions of others: which there are, what has become of them, their end.
+"""Transactions of other producers: list, describe and end them.
 
-For those who have to end transactions that another process has begun, with the producer id and the
-epoch that it has told (as a coordinator of a two-phase commit does). There is no such public API in
-Kafka before KIP-939, so that this is none either.
+For programs that must end transactions begun by another process, with its reported producer id and
+epoch (such as a coordinator of a two-phase commit). Kafka before KIP-939 has no such public API, so
+this is not public either.
 """
 
 from __future__ import annotations
@@ -28,44 +28,44 @@ __all__ = ["DescribedTransaction", "TransactionAdmin", "TransactionToEnd"]
 
 _ONGOING: Final = "Ongoing"
 _V1: Final = (0, 4)
-"""Versions of EndTxn that leave the epoch alone."""
+"""Versions of EndTxn that do not bump the epoch."""
 _V2: Final = (5, 5)
 _INIT_AS: Final = (3, 5)
-"""Versions of InitProducerId that may name who is meant (KIP-360)."""
+"""Versions of InitProducerId that may carry a producer id and epoch (KIP-360)."""
 _IS_ANOTHER: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
-"""What was meant has been fenced: by an earlier attempt, or by somebody else."""
+"""The producer has already been fenced: by an earlier attempt, or by another client."""
 _TIMEOUT_MS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedTransaction:
-    """What the coordinator of a transactional id tells."""
+    """A transaction as described by its coordinator."""
 
     state: str
     producer_id: int
     epoch: int
     started_ms: int
-    """By the coordinator's clock; -1 for none."""
+    """Start time on the coordinator's clock; -1 for none."""
     timeout_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionToEnd:
-    """One transaction, and no other that the id may have."""
+    """One specific transaction of a transactional id."""
 
     transactional_id: str
     producer_id: int
     epoch: int
     is_v2: bool
-    """Whether it is one of version 2 (KIP-890)."""
+    """Whether it uses transactions version 2 (KIP-890)."""
 
 
 class TransactionAdmin(Admin):
     """An ``Admin`` that can end transactions."""
 
     async def open_transactions(self, *, timeout_ms: float | None = None) -> list[str]:
-        """The transactional ids, as far as this principal may see them, whose transaction is
-        open."""
+        """Return the transactional ids with an open transaction, as far as this principal may see
+        them."""
         router, deadline_ms = self._begin(timeout_ms)
 
         async def ask(node: int, _: tuple[int, ...]) -> Mapping[int, list[str] | Refusal]:
@@ -82,7 +82,7 @@ class TransactionAdmin(Admin):
     async def describe_transactions(
         self, transactional_ids: Collection[str], *, timeout_ms: float | None = None
     ) -> dict[str, DescribedTransaction | None]:
-        """What their coordinators tell; ``None`` for an id that none knows (any more)."""
+        """Return the coordinators' descriptions; ``None`` for an id that is unknown (by now)."""
         router, deadline_ms = self._begin(timeout_ms)
 
         async def ask(
@@ -104,8 +104,8 @@ class TransactionAdmin(Admin):
         commits: bool,
         timeout_ms: float | None = None,
     ) -> dict[str, Kip848Error]:
-        """Commit or abort transactions; why which of them was not, by transactional id. To ask
-        again for what was done is no error."""
+        """Commit or abort transactions; returns the errors by transactional id. Repeating a
+        completed request is not an error."""
         router, deadline_ms = self._begin(timeout_ms)
         by_id = {each.transactional_id: each for each in transactions}
 
@@ -133,8 +133,8 @@ class TransactionAdmin(Admin):
         *,
         timeout_ms: float | None = None,
     ) -> dict[str, Kip848Error]:
-        """Abort open transactions of these producers, and let them begin no more; why which was
-        not. One that has another producer by now is left alone."""
+        """Abort open transactions of these producers, and let them begin no more; returns the
+        errors. An id that has another producer by now is left alone."""
         router, deadline_ms = self._begin(timeout_ms)
 
         async def ask(node: int, targets: tuple[str, ...]) -> Mapping[str, str | Refusal]:

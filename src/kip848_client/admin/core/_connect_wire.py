@@ -1,4 +1,4 @@
-"""Groups of Kafka Connect workers between an admin's terms and the wire's: pure translation.
+"""Translation of groups of Kafka Connect workers between the admin's types and messages. Pure.
 
 Workers and assignors exchange metadata as bytes (``kip848_client.core.connect``). It is parsed here
 if possible; a user's own assignor may use a format that we do not know.

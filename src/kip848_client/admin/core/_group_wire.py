@@ -1,4 +1,4 @@
-"""Groups between an admin's terms and the wire's: pure translation."""
+"""Translation of groups between the admin's types and messages. Pure."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ OF_ANOTHER_TYPE: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSU
 _CONSUMER_PROTOCOL: Final = "consumer"
 _VERSION_BYTES: Final = 2
 _TYPES: Final = {each.lower(): each for each in GROUP_TYPES}
-"""Brokers write them in lower case, tools do not."""
+"""Brokers use lower case, tools do not."""
 _CLASSIC_MEMBER: Final = 0
 _CONSUMER_MEMBER: Final = 1
 
@@ -73,7 +73,7 @@ class _Assignment:
 
 
 def listed_groups(answer: ListGroupsResponse) -> tuple[GroupListing, ...]:
-    """The groups of one broker."""
+    """Return the groups of one broker."""
     return tuple(
         GroupListing(
             group_id=each.group_id,
@@ -88,7 +88,7 @@ def listed_groups(answer: ListGroupsResponse) -> tuple[GroupListing, ...]:
 def consumer_groups(
     answer: ConsumerGroupDescribeResponse, coordinator: Node
 ) -> dict[str, GroupDescription | Refusal]:
-    """Groups of KIP-848, or why not."""
+    """Return KIP-848 groups, or the refusals."""
     return {
         each.group_id: (
             refusal(each.error_code, each.error_message, "ConsumerGroupDescribe")
@@ -158,7 +158,7 @@ def _partitions(
 def classic_groups(
     answer: DescribeGroupsResponse, coordinator: Node
 ) -> dict[str, GroupDescription | Refusal]:
-    """Classic groups, or why not."""
+    """Return classic groups, or the refusals."""
     return {each.group_id: _classic_group(each, coordinator) for each in answer.groups}
 
 
@@ -167,7 +167,7 @@ def _classic_group(
 ) -> GroupDescription | Refusal:
     code, message = group.error_code, group.error_message
     if not code and group.group_state == "Dead" and not group.members:
-        # Before version 6 that was the word for a group that does not exist.
+        # Before version 6 this state meant that the group does not exist.
         code, message = ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.group_id} not found."
     if code:
         return refusal(code, message, "DescribeGroups")
@@ -200,7 +200,8 @@ def _classic_member(
 
 
 def _classic_assignment(raw: bytes) -> tuple[TopicPartition, ...]:
-    """Nothing where the bytes are none of the consumers' protocol: members write what they like."""
+    """Parse a classic assignment. Empty if the bytes do not follow the consumer protocol: members
+    may send any bytes."""
     if len(raw) <= _VERSION_BYTES:
         return ()
     try:
@@ -219,7 +220,7 @@ def _classic_assignment(raw: bytes) -> tuple[TopicPartition, ...]:
 
 
 def deleted_groups(answer: DeleteGroupsResponse) -> dict[str, Refusal | None]:
-    """``None`` for each group that is gone."""
+    """Return ``None`` per deleted group, or the refusal."""
     return {
         each.group_id: refusal_if_any(each.error_code, each.error_message, "DeleteGroups")
         for each in answer.results

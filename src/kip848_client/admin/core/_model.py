@@ -1,6 +1,7 @@
-"""What an ``Admin`` returns: groups, members, offsets, topics, settings. All frozen.
+"""The results of an ``Admin``: groups, members, offsets, topics, settings. All frozen.
 
-States, types and sources are Kafka's own words, kept as text: a newer broker may know more of them.
+States, types and sources are Kafka's own names, kept as text, because a newer broker may have more
+of them.
 """
 
 from __future__ import annotations
@@ -75,13 +76,13 @@ class GroupListing:
     group_id: str
     """Its name."""
     type: str
-    """``Consumer`` (KIP-848), ``Classic`` or another of Kafka's; empty from a broker that does not
-    say."""
+    """``Consumer`` (KIP-848), ``Classic`` or another of Kafka's; empty if the broker does not
+    report it."""
     state: str
-    """One of ``GROUP_STATES``; empty from a broker that does not say."""
+    """One of ``GROUP_STATES``; empty if the broker does not report it."""
     protocol_type: str
-    """``consumer``, or what a classic group's members have agreed on; empty for a group that has
-    nothing but offsets."""
+    """``consumer``, or the protocol type of a classic group's members; empty for a group that has
+    only offsets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,21 +178,21 @@ class MemberDescription:
     client_id: str
     """The setting ``client_id`` of the member's client."""
     host: str
-    """As the broker says it, with a slash: ``/10.0.0.7``."""
+    """As reported by the broker, with a slash: ``/10.0.0.7``."""
     assignment: tuple[TopicPartition, ...]
-    """What it has, sorted."""
+    """Its assigned partitions, sorted."""
     target_assignment: tuple[TopicPartition, ...] | None = None
-    """What it is to have, sorted; ``None`` in a classic group."""
+    """Its target partitions, sorted; ``None`` in a classic group."""
     epoch: int | None = None
-    """Of the member; ``None`` in a classic group."""
+    """The member epoch; ``None`` in a classic group."""
     rack: str | None = None
     """The member's rack; ``None`` without one, and in a classic group."""
     subscribed_topics: tuple[str, ...] = ()
-    """Empty in a classic group, which does not tell."""
+    """Topics subscribed by name; empty in a classic group, which does not report them."""
     subscribed_pattern: str | None = None
     """The RE2 pattern that it is subscribed to; ``None`` without one."""
     is_classic: bool | None = None
-    """Whether it speaks the classic protocol; ``None`` where the broker does not say."""
+    """Whether it uses the classic protocol; ``None`` if the broker does not report it."""
     said: AssignorMessage | None = None
     """A client-side assignor's metadata for ``assignment``; ``None`` if the broker computed it."""
     target_said: AssignorMessage | None = None
@@ -222,7 +223,7 @@ class GroupDescription:
     """Of the target assignment; smaller than ``group_epoch`` while a new one is computed. ``None``
     in a classic group."""
     protocol_type: str = "consumer"
-    """``consumer``, or what a classic group's members have agreed on."""
+    """``consumer``, or the protocol type of a classic group's members."""
     is_client_assignor: bool = False
     """Whether a member computed the target assignment, and not the broker."""
     connect: ConnectDescription | None = None
@@ -289,10 +290,10 @@ class PartitionDescription:
     offline_replicas: tuple[int, ...]
     """Node ids of those that are not available."""
     eligible_leader_replicas: tuple[int, ...] | None = None
-    """Those not in sync that may become leaders all the same (KIP-966); ``None`` where the broker
-    does not say."""
+    """Replicas not in sync that may still become leaders (KIP-966); ``None`` if the broker does not
+    report them."""
     last_known_eligible_leader_replicas: tuple[int, ...] | None = None
-    """Those that were eligible before all of them were gone."""
+    """Replicas that were eligible before all of them were lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +342,7 @@ class ConfigSource(IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> ConfigSource:
-        del value  # whatever a newer broker says
+        del value  # a newer broker may have more
         return cls.UNKNOWN
 
 
@@ -375,12 +376,12 @@ class ConfigEntry:
     is_sensitive: bool = False
     """Whether it is a secret."""
     synonyms: tuple[ConfigSynonym, ...] = ()
-    """Values that could count, the one that decides first. If a value is removed, the value of
-    the next counts."""
+    """Values that could apply, the effective one first. If a value is removed, the next one
+    applies."""
 
     @property
     def is_default(self) -> bool:
-        """Whether nobody has set it, neither here nor for the brokers."""
+        """Whether it has not been set, neither here nor for the brokers."""
         return self.source is ConfigSource.DEFAULT_CONFIG
 
     @property

@@ -1,4 +1,4 @@
-"""Offsets between an admin's terms and the wire's: pure translation."""
+"""Translation of offsets between the admin's types and messages. Pure."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ __all__ = [
 ]
 
 BY_NAME: Final = (8, 9)
-"""Versions of OffsetCommit and OffsetFetch that name topics: an admin means the topic of that name,
-whichever id it has."""
+"""Versions of OffsetCommit and OffsetFetch that identify topics by name: an admin means the topic
+of that name, whatever its id."""
 
 EARLIEST: Final = -2
 LATEST: Final = -1
 _NO_EPOCH: Final = -1
 _CONSUMER: Final = -1
-"""Replica id of whoever is no broker."""
+"""Replica id of a client, as opposed to a broker."""
 _READ_COMMITTED: Final = 1
 
 
 def fetch_request(groups: Iterable[str], *, stable: bool = False) -> OffsetFetchRequest:
-    """Ask for all that some groups have committed. ``stable``: not before open transactions that
-    commit offsets are over."""
+    """Build the request for all committed offsets of groups. ``stable``: not before open
+    transactions that commit offsets have ended."""
     return OffsetFetchRequest(
         groups=tuple(OffsetFetchRequestGroup(group_id=each, topics=None) for each in groups),
         require_stable=stable,
@@ -72,7 +72,8 @@ def fetch_request(groups: Iterable[str], *, stable: bool = False) -> OffsetFetch
 def fetched(
     answer: OffsetFetchResponse,
 ) -> dict[str, dict[TopicPartition, CommittedOffset] | Refusal]:
-    """What each group has committed, sorted. An error of one partition is one of the group."""
+    """Return each group's committed offsets, sorted. An error of one partition counts for the
+    group."""
     found: dict[str, dict[TopicPartition, CommittedOffset] | Refusal] = {}
     for group in answer.groups:
         rows = [
@@ -99,7 +100,7 @@ def fetched(
 def commit_request(
     group: str, offsets: Mapping[TopicPartition, CommittedOffset]
 ) -> OffsetCommitRequest:
-    """Commit in nobody's name, as only a group without members allows."""
+    """Build a commit without a member, which only a group without members accepts."""
     return OffsetCommitRequest(
         group_id=group,
         topics=tuple(
@@ -125,7 +126,7 @@ def _epoch(offset: CommittedOffset) -> int:
 
 
 def committed(answer: OffsetCommitResponse) -> dict[TopicPartition, Refusal | None]:
-    """``None`` for each partition whose offset is stored."""
+    """Return ``None`` per stored partition, or the refusal."""
     return {
         TopicPartition(topic.name, each.partition_index): refusal_if_any(
             each.error_code, None, "OffsetCommit"
@@ -136,7 +137,7 @@ def committed(answer: OffsetCommitResponse) -> dict[TopicPartition, Refusal | No
 
 
 def deletion_request(group: str, partitions: Iterable[TopicPartition]) -> OffsetDeleteRequest:
-    """Forget what was committed for some partitions."""
+    """Build the request to delete the committed offsets of some partitions."""
     return OffsetDeleteRequest(
         group_id=group,
         topics=tuple(
@@ -152,7 +153,8 @@ def deletion_request(group: str, partitions: Iterable[TopicPartition]) -> Offset
 
 
 def removed(answer: OffsetDeleteResponse) -> dict[TopicPartition, Refusal | None]:
-    """``None`` for each partition whose offset is gone. (An error of the whole is the caller's.)"""
+    """Return ``None`` per deleted partition, or the refusal. (The caller handles a top-level
+    error.)"""
     return {
         TopicPartition(topic.name, each.partition_index): refusal_if_any(
             each.error_code, None, "OffsetDelete"
@@ -169,7 +171,7 @@ def list_request(
     *,
     read_committed: bool,
 ) -> ListOffsetsRequest:
-    """Ask for the first offset from some time on, ``EARLIEST`` or ``LATEST``."""
+    """Build the request for the first offset from a time on, ``EARLIEST`` or ``LATEST``."""
     return ListOffsetsRequest(
         replica_id=_CONSUMER,
         isolation_level=_READ_COMMITTED if read_committed else 0,
@@ -192,7 +194,7 @@ def list_request(
 
 
 def listed(answer: ListOffsetsResponse) -> dict[TopicPartition, ListedOffset | Refusal]:
-    """What was found."""
+    """Return the offsets found, or the refusals."""
     return {
         TopicPartition(topic.name, each.partition_index): (
             refusal(each.error_code, None, "ListOffsets")

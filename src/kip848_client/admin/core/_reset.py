@@ -1,8 +1,8 @@
-"""What a reset of committed offsets computes: pure rules, no I/O.
+"""Rules for resetting committed offsets: pure, no I/O.
 
-A reset is described by one of the values below. ``new_offsets`` makes offsets of it and of what is
-known of the partitions; as in Kafka's own tool, an offset beyond the log becomes the nearest one in
-it.
+A reset is described by one of the values below. ``new_offsets`` computes offsets from it and from
+the known offsets of the partitions; as in Kafka's own tool, an offset beyond the log becomes the
+nearest one in it.
 """
 
 from __future__ import annotations
@@ -103,17 +103,17 @@ OffsetReset = ToEarliest | ToLatest | ToCurrent | ToOffset | ShiftBy | ToTime | 
 
 @dataclass(frozen=True, slots=True)
 class KnownOffsets:
-    """What is known of the partitions that are to be reset."""
+    """The known offsets of the partitions to reset."""
 
     committed: Mapping[TopicPartition, int]
     begin: Mapping[TopicPartition, int]
     end: Mapping[TopicPartition, int]
     by_time: Mapping[TopicPartition, int]
-    """Of a reset by time; -1 where no record is so late."""
+    """Results of a reset by time; -1 where no record is that recent."""
 
 
 def time_wanted_ms(reset: OffsetReset, now_ms: int) -> int | None:
-    """The time whose offsets must be known, if any."""
+    """Return the time whose offsets must be looked up, if any."""
     if isinstance(reset, ToTime):
         return reset.timestamp_ms
     if isinstance(reset, ByDuration):
@@ -124,9 +124,9 @@ def time_wanted_ms(reset: OffsetReset, now_ms: int) -> int | None:
 def new_offsets(
     reset: OffsetReset, partitions: Iterable[TopicPartition], known: KnownOffsets
 ) -> dict[TopicPartition, int]:
-    """The offset to commit for each partition, sorted.
+    """Return the offset to commit for each partition, sorted.
 
-    Raises ``ConfigError`` where the reset needs an offset that is not there.
+    Raises ``ConfigError`` if the reset needs an offset that is unknown.
     """
     rule = _rule(reset, known)
     return {tp: rule(tp) for tp in sorted(set(partitions))}
@@ -231,7 +231,7 @@ def written_plan(offsets: Mapping[str, Mapping[TopicPartition, int]]) -> str:
 
 
 def _csv_text(text: str) -> str:
-    """A field as Kafka's tool writes it: in quotes where it is long, too, whatever is in it."""
+    """Format a field as Kafka's tool does: quoted also if it is just long."""
     if len(text) <= _BARE_AT_MOST and not _NOT_BARE.search(text):
         return text
     return '"' + text.replace('"', '""') + '"'

@@ -1,7 +1,7 @@
-"""Who is to be asked for what, again and again, until each target has an answer or an error.
+"""Which broker to ask about which targets, repeated until each target has an answer or an error.
 
-A *target* is a group or a partition: some broker is responsible for it (the group's coordinator,
-the partition's leader), which has to be found first and may change. The driver performs the steps:
+A *target* is a group or a partition: one broker is responsible for it (the group's coordinator, the
+partition's leader), which has to be found first and may change. The driver performs the steps:
 
 1. ``to_find``: the targets whose broker is not known; it looks for them (``found``, ``refused``).
 2. ``asks``: what to ask of which broker; it asks (``answered``, ``refused``, ``lost``).
@@ -33,10 +33,10 @@ T = TypeVar("T", bound=Hashable)
 R = TypeVar("R")
 
 ANYONE: Final = -1
-"""In place of a node id: any broker can answer."""
+"""Used instead of a node id: any broker can answer."""
 
 Refusal = BrokerError
-"""What a broker answered instead of a result."""
+"""A broker's error answer."""
 
 LOOK_UP_AGAIN: Final = frozenset(
     {
@@ -50,7 +50,7 @@ LOOK_UP_AGAIN: Final = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
-"""The broker is not, or not any more, the one to ask."""
+"""The broker is not, or no longer, responsible."""
 
 LATER: Final = frozenset(
     {
@@ -67,11 +67,11 @@ LATER: Final = frozenset(
 
 
 class DeadlineExceeded(RequestTimedOut):
-    """Our own clock ended it."""
+    """The call's own deadline has passed."""
 
 
 def refusal_if_any(code: int, message: str | None, api: str) -> BrokerError | None:
-    """``None`` where the code says that it was done."""
+    """Return the error for a code; ``None`` for success."""
     return refusal(code, message, api) if code else None
 
 
@@ -84,10 +84,9 @@ class Rounds(Generic[T, R]):
         done_before: Mapping[int, R] | None = None,
         not_there_yet: frozenset[int] = frozenset(),
     ) -> None:
-        """``done_before``: what it means when a target is refused with this code although the
-        answer to an earlier attempt was lost: that attempt has done it. ``not_there_yet``: codes of
-        brokers that may not have heard of a target; it is looked up again, and looking it up tells
-        whether it is there at all."""
+        """``done_before``: results by codes that mean success if the answer to an earlier attempt
+        was lost: that attempt made the change. ``not_there_yet``: codes of brokers that may not
+        know a target yet; it is looked up again, and the look-up shows whether it exists at all."""
         self._node_of: dict[T, int | None] = dict.fromkeys(targets)
         self._not_there_yet = not_there_yet
         self._done_before = done_before or {}
@@ -106,8 +105,8 @@ class Rounds(Generic[T, R]):
         return tuple(target for target, node in self._node_of.items() if node is None)
 
     def waits(self) -> dict[T, str]:
-        """The first target that has no answer yet, and why. The others most often wait for the
-        same, and are not worth a line each."""
+        """The first target without an answer, and the reason. The others mostly wait for the same,
+        and are not worth a line each."""
         return {target: self._why(target) for target in islice(self._node_of, 1)}
 
     def _why(self, target: T) -> str:
@@ -119,7 +118,7 @@ class Rounds(Generic[T, R]):
         return "no broker has answered" if node == ANYONE else f"broker {node} has not answered"
 
     def asks(self) -> dict[int, tuple[T, ...]]:
-        """What to ask of whom: node id to targets."""
+        """Return the targets to ask for, by node id."""
         by_node: dict[int, list[T]] = {}
         for target, node in self._node_of.items():
             if node is not None:
@@ -127,12 +126,12 @@ class Rounds(Generic[T, R]):
         return {node: tuple(targets) for node, targets in by_node.items()}
 
     def found(self, target: T, node: int) -> None:
-        """The broker that is responsible for a target."""
+        """Set the broker responsible for a target."""
         if target in self._node_of:
             self._node_of[target] = node
 
     def answered(self, answers: Mapping[T, R | Refusal], asked: Iterable[T], api: str) -> None:
-        """What a broker answered to what it was asked for."""
+        """Process a broker's answers for some targets."""
         for target in asked:
             if target not in self._node_of:
                 continue
@@ -149,7 +148,7 @@ class Rounds(Generic[T, R]):
                 self._succeed(target, answer)
 
     def refused(self, target: T, error: Refusal) -> None:
-        """A broker refused this target: for good, for now, or because another one has it."""
+        """Process a refusal of a target: permanent, temporary, or because another broker has it."""
         if target not in self._node_of:
             return
         self._last[target] = error
@@ -163,13 +162,15 @@ class Rounds(Generic[T, R]):
             self._fail(target, error)
 
     def not_found(self, targets: Iterable[T], error: Kip848Error) -> None:
-        """Nobody told which broker is responsible: these were asked for nowhere."""
+        """Note that the responsible broker could not be looked up: these targets were not
+        requested."""
         for target in targets:
             if target in self._node_of:
                 self._note(target, error)
 
     def lost(self, targets: Iterable[T], error: Kip848Error) -> None:
-        """The broker could not be reached, or broke off: another one may have its targets now."""
+        """Handle a broker that could not be reached, or a broken connection: another one may have
+        its targets now."""
         for target in targets:
             if target in self._node_of:
                 self._note(target, error)
@@ -178,18 +179,19 @@ class Rounds(Generic[T, R]):
                     self._in_doubt.add(target)
 
     def fail(self, targets: Iterable[T], error: Kip848Error) -> None:
-        """What no repetition cures."""
+        """Fail targets with a permanent error."""
         for target in targets:
             if target in self._node_of:
                 self._fail(target, error)
 
     def give_up(self, error: Callable[[T, Kip848Error | None], Kip848Error]) -> None:
-        """The time is up: ``error`` makes the exception from a target and its last error."""
+        """At the deadline, fail all remaining targets: ``error`` builds the exception from a target
+        and its last error."""
         for target in tuple(self._node_of):
             self._fail(target, error(target, self._last.get(target)))
 
     def _note(self, target: T, error: Kip848Error) -> None:
-        """That the time is over says less than what was wrong before."""
+        """Keep the last error, unless the new one only reports the deadline."""
         if not isinstance(error, DeadlineExceeded) or target not in self._last:
             self._last[target] = error
 

@@ -1,4 +1,4 @@
-"""Topics and settings between an admin's terms and the wire's: pure translation."""
+"""Translation of topics and settings between the admin's types and messages. Pure."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ __all__ = [
 
 TOPIC: Final = 2
 GROUP: Final = 32
-"""Kafka's numbers for what has settings."""
+"""Kafka's resource types of settings."""
 
 _DEFAULT: Final = -1
 _SET: Final = 0
@@ -78,14 +78,14 @@ _NO_LEADER: Final = -1
 
 
 def topics_request() -> MetadataRequest:
-    """Ask for all topics."""
+    """Build the request for all topics."""
     return MetadataRequest(topics=None, allow_auto_topic_creation=False)
 
 
 def page_request(
     topics: Iterable[str], cursor: DescribeTopicPartitionsResponseCursor | None
 ) -> DescribeTopicPartitionsRequest:
-    """Ask for these topics, from a partition on where a page ended."""
+    """Build the request for these topics, starting where the previous page ended."""
     return DescribeTopicPartitionsRequest(
         topics=tuple(DescribeTopicPartitionsRequestTopicRequest(name=each) for each in topics),
         cursor=None
@@ -99,8 +99,8 @@ def page_request(
 def described_topics(
     pages: Iterable[DescribeTopicPartitionsResponse],
 ) -> dict[str, TopicDescription | Refusal]:
-    """Topics by name; a topic may be on several pages. (A partition's own error is that it has no
-    leader, or lacks replicas.)"""
+    """Return topics by name; a topic may be on several pages. (A partition's own error means that
+    it has no leader, or lacks replicas.)"""
     found: dict[str, TopicDescription | Refusal] = {}
     for each in (topic for page in pages for topic in page.topics):
         if each.name is None:
@@ -136,7 +136,7 @@ def _partition(each: _Partition) -> PartitionDescription:
 def creation_request(
     topics: Iterable[NewTopic], timeout_ms: int, *, validate_only: bool
 ) -> CreateTopicsRequest:
-    """Create topics."""
+    """Build the request to create topics."""
     return CreateTopicsRequest(
         topics=tuple(
             CreateTopicsRequestCreatableTopic(
@@ -158,7 +158,7 @@ def creation_request(
 
 
 def created(answer: CreateTopicsResponse) -> dict[str, Refusal | None]:
-    """``None`` for each topic that is there now."""
+    """Return ``None`` per created topic, or the refusal."""
     return {
         each.name: refusal_if_any(each.error_code, each.error_message, "CreateTopics")
         for each in answer.topics
@@ -166,7 +166,7 @@ def created(answer: CreateTopicsResponse) -> dict[str, Refusal | None]:
 
 
 def deletion_request(topics: Iterable[str], timeout_ms: int) -> DeleteTopicsRequest:
-    """Delete topics by name (version 6)."""
+    """Build the request to delete topics by name (version 6)."""
     return DeleteTopicsRequest(
         topics=tuple(DeleteTopicsRequestDeleteTopicState(name=each) for each in topics),
         timeout_ms=timeout_ms,
@@ -174,7 +174,7 @@ def deletion_request(topics: Iterable[str], timeout_ms: int) -> DeleteTopicsRequ
 
 
 def deleted(answer: DeleteTopicsResponse) -> dict[str, Refusal | None]:
-    """``None`` for each topic that is gone."""
+    """Return ``None`` per deleted topic, or the refusal."""
     return {
         each.name: refusal_if_any(each.error_code, each.error_message, "DeleteTopics")
         for each in answer.responses
@@ -185,7 +185,7 @@ def deleted(answer: DeleteTopicsResponse) -> dict[str, Refusal | None]:
 def growth_request(
     counts: Mapping[str, int], timeout_ms: int, *, validate_only: bool
 ) -> CreatePartitionsRequest:
-    """Let topics have so many partitions."""
+    """Build the request to set the number of partitions."""
     return CreatePartitionsRequest(
         topics=tuple(
             CreatePartitionsRequestCreatePartitionsTopic(name=name, count=count, assignments=None)
@@ -197,7 +197,7 @@ def growth_request(
 
 
 def grown(answer: CreatePartitionsResponse) -> dict[str, Refusal | None]:
-    """``None`` for each topic that has them."""
+    """Return ``None`` per changed topic, or the refusal."""
     return {
         each.name: refusal_if_any(each.error_code, each.error_message, "CreatePartitions")
         for each in answer.results
@@ -205,7 +205,7 @@ def grown(answer: CreatePartitionsResponse) -> dict[str, Refusal | None]:
 
 
 def describe_configs_request(kind: int, names: Iterable[str]) -> DescribeConfigsRequest:
-    """Ask for all settings of these topics or groups."""
+    """Build the request for all settings of these topics or groups."""
     return DescribeConfigsRequest(
         resources=tuple(
             DescribeConfigsRequestDescribeConfigsResource(
@@ -220,7 +220,7 @@ def describe_configs_request(kind: int, names: Iterable[str]) -> DescribeConfigs
 def described_configs(
     answer: DescribeConfigsResponse,
 ) -> dict[str, tuple[ConfigEntry, ...] | Refusal]:
-    """The settings of each, by name."""
+    """Return the settings by topic or group."""
     return {
         each.resource_name: (
             refusal(each.error_code, each.error_message, "DescribeConfigs")
@@ -247,7 +247,7 @@ def described_configs(
 def alter_configs_request(
     kind: int, changes: Mapping[str, Mapping[str, str | None]], *, validate_only: bool
 ) -> IncrementalAlterConfigsRequest:
-    """Set settings, or, where the value is ``None``, give them back to their default."""
+    """Build the request to set settings, or to restore the default if the value is ``None``."""
     return IncrementalAlterConfigsRequest(
         resources=tuple(
             IncrementalAlterConfigsRequestAlterConfigsResource(
@@ -269,7 +269,7 @@ def alter_configs_request(
 
 
 def altered_configs(answer: IncrementalAlterConfigsResponse) -> dict[str, Refusal | None]:
-    """``None`` for each whose settings are changed."""
+    """Return ``None`` per changed topic or group, or the refusal."""
     return {
         each.resource_name: refusal_if_any(
             each.error_code, each.error_message, "IncrementalAlterConfigs"
