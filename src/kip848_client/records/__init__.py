@@ -1,4 +1,4 @@
-"""From a slice of a log to what the application gets: records, lists, columns, Arrow.
+"""From a slice of a log to the application: records, lists, columns, Arrow.
 
 ::
 

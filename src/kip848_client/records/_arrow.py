@@ -1,6 +1,6 @@
-"""Arrow: the columns that Spark's Kafka source has, out of columns of ours.
+"""Converts our columns to Arrow, with the columns of Spark's Kafka source.
 
-pyarrow takes 0.1 s to import, so it is imported when it is first wanted.
+pyarrow takes 0.1 s to import, so it is imported on first use.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ __all__ = [
 _MILLISECONDS_MAX: Final = (2**63 - 1) // 1000
 """More milliseconds do not fit into an int64 of microseconds."""
 _KEPT_BYTES_MAX: Final = 64 << 20
-"""Of each kind of column that is kept for the next batch."""
+"""Limit for each kind of column that is cached for the next batch."""
 
 
 @cache
 def pyarrow() -> Any:
-    """The module. Raises ``ConfigError`` where it is not installed."""
+    """Import pyarrow. Raises ``ConfigError`` if it is not installed."""
     try:
         import pyarrow as pa
     except ImportError as err:
@@ -45,7 +45,7 @@ def pyarrow() -> Any:
 
 @cache
 def header_type() -> Any:
-    """What headers are in Arrow."""
+    """The Arrow type of headers."""
     pa = pyarrow()
     pair = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
     return pa.list_(pa.field("element", pair))
@@ -53,7 +53,7 @@ def header_type() -> Any:
 
 @cache
 def timestamp_type() -> Any:
-    """What timestamps are in Arrow, and in Spark."""
+    """The type of timestamps in Arrow, and in Spark."""
     return pyarrow().timestamp("us", tz="UTC")
 
 
@@ -75,7 +75,7 @@ def _schema() -> Any:
 
 
 def record_batch(tp: TopicPartition, timestamp_type: int, parts: Iterable[Columns]) -> Any:
-    """A ``pyarrow.RecordBatch`` of all parts; several are copied together."""
+    """Return a ``pyarrow.RecordBatch`` of all parts; several are copied together."""
     pa = pyarrow()
     batches = [_of_one(tp, timestamp_type, part) for part in parts]
     if len(batches) == 1:
@@ -86,7 +86,8 @@ def record_batch(tp: TopicPartition, timestamp_type: int, parts: Iterable[Column
 
 
 def in_one(pieces: Sequence[Any]) -> Any:
-    """The only piece. Arrow makes several where one has no room: raises ``OverflowError``."""
+    """Return the only piece. Arrow makes several if one would be too large: raises
+    ``OverflowError``."""
     if len(pieces) == 1:
         return pieces[0]
     raise OverflowError(
@@ -96,8 +97,8 @@ def in_one(pieces: Sequence[Any]) -> Any:
 
 
 def in_microseconds(milliseconds: Sequence[int]) -> Any:
-    """Timestamps in Spark's type. A time that does not fit into microseconds is null: another
-    number would be another time, and an error would hide the other records."""
+    """Return timestamps in Spark's type. A time that does not fit into microseconds becomes null:
+    another number would be a wrong time, and an error would hide the other records."""
     pa = pyarrow()
     in_ms = pa.timestamp("ms", tz="UTC")
     try:
@@ -109,7 +110,7 @@ def in_microseconds(milliseconds: Sequence[int]) -> Any:
 
 
 def counted(numbers: range) -> Any:
-    """An int64 array of these, without an object for each."""
+    """Return an int64 array of these, without an object for each."""
     pa = pyarrow()
     compute: Any = import_module("pyarrow.compute")
     from_zero = _kept(_from_zero, len(numbers), 8)
@@ -136,8 +137,8 @@ def _of_one(tp: TopicPartition, timestamp_type: int, part: Columns) -> Any:
 
 
 def _kept(make: Any, count: int, row_bytes: int, *of_what: Any) -> Any:
-    """A column of so many rows that is much the same in every batch: cut from a longer one, which
-    is kept unless that would take much memory."""
+    """Return a column of ``count`` rows that is nearly the same in every batch: a slice of a longer
+    one, which is cached unless that would take much memory."""
     longer = 1 << (count - 1).bit_length()
     if longer * row_bytes > _KEPT_BYTES_MAX // make.cache_parameters()["maxsize"]:
         return make.__wrapped__(*of_what, count)
@@ -146,7 +147,7 @@ def _kept(make: Any, count: int, row_bytes: int, *of_what: Any) -> Any:
 
 @lru_cache(maxsize=16)
 def _topic(topic: str, count: int) -> Any:
-    """The same text many times: making it takes as long as half of everything else."""
+    """The same text many times: building it takes as long as half of everything else."""
     pa = pyarrow()
     return pa.repeat(pa.scalar(topic, pa.string()), count)
 

@@ -12,7 +12,7 @@ __all__ = ["ArrowColumns", "Columns", "Gathered", "OpenBatch"]
 
 _BYTES_MAX: Final = 64 << 20
 _ROWS_MAX: Final = 1 << 23
-"""So many names of topics, of 249 letters at most, fit into one column of Arrow's (2 GB)."""
+"""Number of topic names, of at most 249 letters, that fit into one Arrow column (2 GB)."""
 
 ArrowColumns = tuple[Any, Any, Any, Any, Any]
 """pyarrow arrays: key, value, offset, timestamp, headers (``None``: no record has
@@ -39,21 +39,21 @@ class Columns(Protocol):
 
 class OpenBatch(Protocol):
     """A batch that is being read, from the cursor on. Each way of taking records moves the cursor,
-    and goes on where the one before has stopped."""
+    and continues where the previous one stopped."""
 
     def __iter__(self) -> Iterator[Record[Any, Any]]:
-        """Records one by one. An iterator that has raised is over: ask for another one, which
-        begins with the record that could not be read."""
+        """Iterate over records. An iterator that has raised is exhausted: ask for another one,
+        which begins with the unreadable record."""
         ...
 
     def fill(self, parts: list[Any], limit: int) -> int:
-        """Put at most ``limit`` records into the last of ``parts``, or into a new one; returns how
-        many, none at the end. ``RecordsDamaged`` is raised only when nothing comes before it."""
+        """Put at most ``limit`` records into the last of ``parts``, or into a new one; returns the
+        number, 0 at the end. ``RecordsDamaged`` is raised only if no record precedes it."""
         ...
 
     @property
     def size_bytes(self) -> int:
-        """How much its records take, not compressed, as far as is known."""
+        """The uncompressed size of its records, as far as is known."""
         ...
 
 
@@ -72,7 +72,7 @@ class Gathered:
     """One for all, see ``Record.timestamp_type``; -1 while there are none."""
     size_bytes: int = 0
     stopped: bool = False
-    """What follows cannot be read, or has another type of timestamps."""
+    """Whether the next record is unreadable, or has another timestamp type."""
 
     def __post_init__(self) -> None:
         self.records_max = min(self.records_max, _ROWS_MAX)

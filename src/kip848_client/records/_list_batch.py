@@ -6,8 +6,8 @@ a header name that is not UTF-8; it reads a record's attributes as a varint inst
 it accepts what no broker stores (numbers with too many bytes, a negative number of headers). If it
 fails or may be wrong, the batch is read again in plain Python, from the cursor on: see ``_plain``.
 
-The codec's iterator is fast because each of its records dies at once. So none is kept here but the
-one that a deserializer has refused.
+The codec's iterator is fast because each of its records is freed at once. So none is kept here
+except one that a deserializer has refused.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class _Doubt(Exception):
 
 
 class ListBatch:
-    """The records of a batch from the cursor on. Each way of taking some moves the cursor, and goes
-    on where the one before has stopped."""
+    """The records of a batch from the cursor on. Each way of taking some moves the cursor, and
+    continues where the previous one stopped."""
 
     __slots__ = (
         "_base",
@@ -118,8 +118,8 @@ class ListBatch:
             self._read_plainly()
 
     def __iter__(self) -> Iterator[Record[Any, Any]]:
-        """Records one by one. An iterator that has raised is over: ask for another one, which
-        begins with the record that could not be read."""
+        """Iterate over records. An iterator that has raised is exhausted: ask for another one,
+        which begins with the unreadable record."""
         cursor, batch = self._cursor, self._batch
         deserialized, make = self._deserialized, tuple.__new__
         topic, partition = cursor.tp

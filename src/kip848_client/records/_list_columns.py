@@ -1,4 +1,4 @@
-"""Columns of a run of records as Python lists: what a view has without our extension."""
+"""Columns of a run of records as Python lists, for a view without our extension."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of the two ways to read a batch is there: our extension, or aiokafka's codec."""
+"""Which of the two readers of a batch is available: our extension, or aiokafka's codec."""
 
 from __future__ import annotations
 

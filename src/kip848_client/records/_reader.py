@@ -1,7 +1,7 @@
 """``SliceReader``: from a slice to records, one by one, in lists, or as columns.
 
-Records come into being when they are asked for: kept objects are work for Python's garbage
-collector, in proportion to everything else that is alive in the process.
+Records are created on request: objects that are kept cost time in Python's garbage collector, in
+proportion to everything else that is alive in the process.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _TIMESTAMP_TYPE_BIT: Final = 3
 
 
 class SliceReader:
-    """Reads one slice, from its cursor on, and moves the cursor with what it hands out.
+    """Reads one slice, from its cursor on, and moves the cursor as it delivers records.
 
-    Several ways of reading may be mixed. Each raises ``RecordUnreadable`` when a deserializer did
-    or a record makes no sense, one of ``STOPS`` when records cannot be read, or ``NotUnpacked``,
-    only if it has nothing to hand out before; the cursor stays at that record then, and asking
-    again tries it again.
+    Several ways of reading may be mixed. Each raises ``RecordUnreadable`` if a deserializer did or
+    a record is invalid, one of ``STOPS`` if records cannot be read, or ``NotUnpacked``, but only if
+    there is nothing to deliver before; then the cursor stays at that record, and the next call
+    tries it again.
     """
 
     __slots__ = (
@@ -59,7 +59,7 @@ class SliceReader:
         self._slice = slice_
         self._decoding = decoding
         self._index = 0
-        """Of the batch that is read now, or next."""
+        """Index of the current or next batch."""
         self._batch: OpenBatch | None = None
         self._records: Iterator[Record[Any, Any]] = _NOTHING
         data = (batch.next_offset for batch in reversed(slice_.batches) if self._matters(batch))
@@ -67,22 +67,22 @@ class SliceReader:
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left to hand out: ``finish`` the slice."""
+        """Whether all records were delivered: ``finish`` the slice."""
         return self._slice.cursor.consumed >= self._data_end
 
     @property
     def current(self) -> Iterator[Record[Any, Any]]:
-        """What is left of the batch that is read now, for who cannot afford a call a record: empty
-        before the first ``one`` and at the end of the batch. After it has raised, ``resume``; then
-        ``one`` raises the same."""
+        """The rest of the current batch, for callers that cannot afford a call per record: empty
+        before the first ``one`` and at the end of the batch. After it has raised, call ``resume``;
+        then ``one`` raises the same."""
         return self._records
 
     def resume(self) -> None:
-        """An iterator that has raised is over: make another one."""
+        """Create another iterator after one that has raised."""
         self._records = _NOTHING if self._batch is None else iter(self._batch)
 
     def one(self) -> Record[Any, Any] | None:
-        """The next record; ``None`` when all were handed out."""
+        """Return the next record; ``None`` if all were delivered."""
         try:
             record = next(self._records, None)
             while record is None:
@@ -95,7 +95,7 @@ class SliceReader:
         return record
 
     def take(self, limit: int | None = None) -> list[Record[Any, Any]]:
-        """At most ``limit`` records; fewer at the end, or where one cannot be read."""
+        """Return at most ``limit`` records; fewer at the end, or before an unreadable one."""
         wanted = sys.maxsize if limit is None else limit
         cursor = self._slice.cursor
         start = cursor.consumed, cursor.consumed_epoch
@@ -111,7 +111,7 @@ class SliceReader:
             self.resume()
             if not taken:
                 raise
-        except BaseException:  # a task that is cancelled, Ctrl-C: in a deserializer
+        except BaseException:  # a cancelled task or Ctrl-C, in a deserializer
             self.go_back(*start)
             raise
         if self.done:
@@ -154,7 +154,7 @@ class SliceReader:
             self._leave(batch)
 
     def _advance(self) -> bool:
-        """Open the next batch that has something for us, and move the cursor past all before it."""
+        """Open the next batch that matters, and move the cursor past all before it."""
         cursor, batches = self._slice.cursor, self._slice.batches
         if self._batch is not None:
             self._leave(batches[self._index])
@@ -168,7 +168,7 @@ class SliceReader:
         return False
 
     def go_back(self, offset: int, epoch: int) -> None:
-        """Begin with this offset again: what was taken from there on is not handed out."""
+        """Restart at this offset: records taken from there on are not delivered."""
         self._batch, self._records, self._index = None, _NOTHING, 0
         self._slice.cursor.consumed, self._slice.cursor.consumed_epoch = offset, epoch
 
@@ -183,8 +183,8 @@ class SliceReader:
             cursor.consumed, cursor.consumed_epoch = offset, epoch
 
     def _matters(self, batch: BatchRef) -> bool:
-        """Whether it has something for us, or is damaged. That it has nothing (a marker, an aborted
-        transaction, no records) says its header, which may be what is damaged."""
+        """Whether it has records to deliver, or is damaged. Its header shows that there is nothing
+        to deliver (a marker, an aborted transaction, no records), but the header may be damaged."""
         if batch.records > 0 and not batch.skip:
             return True
         return self._decoding.check_crcs and not _crc_is_right(self._slice.raw, batch)
@@ -203,13 +203,13 @@ class SliceReader:
             return open_batch(slice_.raw, batch, slice_.cursor, self._decoding, payload)
         except NotUnpacked:
             raise
-        except Exception as err:  # noqa: BLE001 - whatever damaged bytes raise
+        except Exception as err:  # noqa: BLE001 - damaged bytes may raise anything
             failure = not_opened(slice_.tp, slice_.cursor.consumed, batch.next_offset, err)
             raise failure from failure.__cause__
 
 
 def unpacking_of(slice_: Slice, decoding: Decoding) -> Unpacking:
-    """What unpacks the batches of a slice."""
+    """Build the object that decompresses the batches of a slice."""
     return Unpacking(
         slice_.raw, decoding.decompressed_bytes_max, with_header=wants_header(decoding)
     )

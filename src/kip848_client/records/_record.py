@@ -1,4 +1,4 @@
-"""``Record``, and how the bytes of keys and values become what the application sees.
+"""``Record``, and the deserialization of keys and values.
 
 ``Record`` is a named tuple because one is made for every message: it is immutable, has no
 ``__dict__`` and takes 0.14 us to build where a frozen dataclass takes 1.3 us.
@@ -34,8 +34,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 Deserializer = Callable[[Any], Any]
-"""From the bytes of a key or value (``None`` for a null one) to what the application sees, or to a
-coroutine that returns it: see ``is_async``."""
+"""Converts the bytes of a key or value (``None`` for a null one) to the application's object, or to
+a coroutine that returns it: see ``is_async``."""
 
 Headers = tuple[tuple[str, bytes], ...]
 
@@ -88,7 +88,7 @@ def raw_record(
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """What the user set about reading records."""
+    """The user's settings for reading records."""
 
     check_crcs: bool = True
     key_deserializer: Deserializer | None = None
@@ -105,7 +105,7 @@ class Decoding:
         return is_async(self.key_deserializer) or is_async(self.value_deserializer)
 
     async def deserialized(self, raw: Record[bytes | None, bytes | None]) -> tuple[Any, Any]:
-        """Key and value of a record, where ``is_async``. Raises what a deserializer does."""
+        """Return key and value of a record, if ``is_async``. Raises what a deserializer does."""
         key = _called(self.key_deserializer, raw.key, raw, "key")
         if isawaitable(key):
             key = await key
@@ -141,9 +141,9 @@ def is_cancelled(error: BaseException) -> bool:
 def is_async(function: object) -> bool:
     """Whether a function is to be awaited: it is ``async def``, or an object whose ``__call__`` is.
 
-    This is asked once, and not of what it returns, which would cost something with each record."""
+    This is checked once, and not for each return value, which would cost time with each record."""
     while isinstance(function, partial):
         function = function.func
     return iscoroutinefunction(function) or iscoroutinefunction(
-        getattr(type(function), "__call__", None)  # noqa: B004 - it is not whether it is callable
+        getattr(type(function), "__call__", None)  # noqa: B004 - not a test of callability
     )

@@ -1,8 +1,8 @@
-"""One record batch and columns of it, read by our own extension, ``_scan``: its files
-of C are in the folder ``_extension``.
+"""One record batch and its columns, read by our own extension, ``_scan``, with its C files in the
+folder ``_extension``.
 
-The extension writes keys and values where Arrow wants them: all keys one after the other, all
-values, and where each ends.
+The extension writes keys and values in Arrow's layout: all keys one after the other, all values,
+and where each ends.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if EDITION != 4:
     raise ImportError(f"the extension is edition {EDITION}, not 4: install the package again")
 
 _COLUMN_BYTES_MAX: Final = 1 << 30
-"""The extension's limit for what columns hold."""
+"""The extension's limit for the size of columns."""
 _LOG_APPEND_TIME: Final = 0x08
 
 
@@ -75,7 +75,7 @@ class ScannedColumns(Columns):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Sent to another process, or copied, as lists: there the extension may be missing."""
+        """Pickled and copied as lists, because another process may lack the extension."""
         return copy, (ListColumns.of(self),)
 
     def _headers(self) -> Any:
@@ -93,7 +93,7 @@ class ScannedBatch(Batch):
     __slots__ = ("expected_bytes",)
 
     expected_bytes: int
-    """How much the records from here to the end of the slice take, as far as is known."""
+    """The size of the records from here to the end of the slice, as far as is known."""
 
     def fill(self, parts: list[Any], limit: int) -> int:
         """See ``OpenBatch``."""
@@ -121,8 +121,8 @@ class ScannedBatch(Batch):
 def scanned(
     raw: bytes, batch: BatchRef, cursor: Cursor, decoding: Decoding, payload: Payload | None = None
 ) -> ScannedBatch:
-    """A batch in the format of Kafka 0.11 and newer. ``payload``: its unpacked records. Raises
-    ``OverflowError`` for one that is too large for the extension."""
+    """Read a batch in the format of Kafka 0.11 and newer. ``payload``: its decompressed records.
+    Raises ``OverflowError`` if it is too large for the extension."""
     data, start, end = raw, batch.start + BATCH_HEADER_BYTES, batch.end
     expected_bytes = len(raw) - start
     broken = partial(_broken, cursor, batch)
@@ -184,5 +184,5 @@ def _array(kind: Any, buffers: Buffers) -> Any:
 
 
 def _read_only(column: bytearray) -> Any:
-    """Arrow's view of our memory. Nobody may write to it: it says where our own bytes end."""
+    """Return a read-only Arrow view of our memory, which also marks where our own bytes end."""
     return pyarrow().py_buffer(memoryview(column).toreadonly())

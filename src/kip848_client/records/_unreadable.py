@@ -35,7 +35,7 @@ class RecordsDamaged(RecordUnreadable):
 
 
 STOPS: Final = (RecordsDamaged, BatchUnreadable)
-"""What ends the reading of a slice."""
+"""Errors that end the reading of a slice."""
 
 
 def not_deserialized(raw: RawRecord, cause: BaseException) -> RecordUnreadable:
@@ -93,7 +93,7 @@ def damaged(tp: tuple[str, int], offset: int, cause: Exception, behind: int) -> 
 def not_opened(
     tp: tuple[str, int], offset: int, next_offset: int, cause: Exception
 ) -> RecordUnreadable:
-    """The error for a batch of which no record can be read. It ends before ``next_offset``."""
+    """The error for a batch without any readable record. It ends before ``next_offset``."""
     if isinstance(cause, BatchUnreadable):
         return cause
     if not isinstance(cause, UnknownCodec):

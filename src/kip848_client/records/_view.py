@@ -1,4 +1,4 @@
-"""``RecordBatchView``: many records of one partition, without an object a record."""
+"""``RecordBatchView``: many records of one partition, without an object per record."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RecordBatchView(Generic[K, V]):
         self._parts = tuple(gathered.parts)
         self._decoding = decoding
         self.next_offset = gathered.next_offset
-        """The offset to go on at, after all of it: what a commit of it stores."""
+        """The offset to continue at, after all records: what a commit stores."""
         self.timestamp_type = gathered.timestamp_type
         """0: timestamps are the producers' (CreateTime); 1: the broker's (LogAppendTime)."""
 
