@@ -1,4 +1,4 @@
-"""What happened to the members of groups: events of one schema, and tables computed from them.
+"""The history of group members: events of one schema, and tables computed from them.
 
 ``kip848_client.history.recording`` writes and reads events, ``tables_of`` computes the tables,
 ``kip848 report`` draws them, and ``kip848_client.spark.history`` has the same tables in SQL.

@@ -1,4 +1,4 @@
-"""What is in an event, and what is in a table: the one place that says it.
+"""The fields of events and the columns of tables, defined in one place.
 
 ``docs/reference/history.md`` is printed from here; readers, writers and Spark's schema follow it.
 """

@@ -1,4 +1,4 @@
-"""Follows a consumer, and records what happens to it."""
+"""Records the events of a consumer."""
 
 from __future__ import annotations
 

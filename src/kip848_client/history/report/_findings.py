@@ -1,4 +1,4 @@
-"""What was found, in words."""
+"""The findings, in words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HOW: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was found.
+    """One finding.
 
     Attributes:
         text: A sentence.
@@ -51,7 +51,7 @@ def plural(number: int, one: str, many: str | None = None) -> str:
 
 
 def scope_of(view: GroupView) -> str:
-    """What the events are of."""
+    """Return the scope of the events."""
     topics = len({row.topic for row in view.partition_downtime})
     members = plural(len(view.names), "member")
     what = f"{plural(len(view.partition_downtime), 'partition')} of {plural(topics, 'topic')}"

@@ -60,12 +60,12 @@ class GroupView:
 
     @property
     def start_ms(self) -> int:
-        """When the first event was."""
+        """The time of the first event."""
         return self.events[0].time_ms
 
     @property
     def end_ms(self) -> int:
-        """When the last one was."""
+        """The time of the last event."""
         return self.events[-1].time_ms
 
     @property
