@@ -1,8 +1,8 @@
-"""The command ``kip848``: one module a subcommand, imported only when it is used.
+"""The command ``kip848``: one module per subcommand, imported only when it is used.
 
 To add a subcommand, write ``cli/NAME.py`` with ``configure(parser)``, which declares its arguments,
-and ``run(arguments) -> int``, which does it and returns the exit code, and name it in ``COMMANDS``.
-Exit codes: 0 done, 1 it failed, 2 the command line or a setting is wrong.
+and ``run(arguments) -> int``, which runs it and returns the exit code, and name it in ``COMMANDS``.
+Exit codes: 0 success, 1 failure, 2 an invalid command line or setting.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COMMANDS: Final[dict[str, str]] = {
     "simulate": "play consumer groups in virtual time on a bad network, one world a seed",
     "topics": "list, describe, create, delete and alter topics",
 }
-"""Name of the subcommand, which is also its module in this package: one line of help."""
+"""Name of the subcommand, which is also its module in this package, to its one-line help."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,21 +44,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             flush()
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError as err:  # of a command that prints by itself
+    except BrokenPipeError as err:  # from a command that prints directly
         return give_up(err)
     except Unwritable as err:
         return give_up(err.__cause__)
 
 
 class _Parser(argparse.ArgumentParser):
-    """One whose complaints are a line, whatever it complains of."""
+    """Prints each error on one line, whatever the arguments contain."""
 
     def error(self, message: str) -> NoReturn:
         super().error(visible(message))
 
 
 def parser_for(given: Sequence[str]) -> argparse.ArgumentParser:
-    """What parses these arguments. Only the command that they name is loaded."""
+    """Build the parser for these arguments. Only the named command is imported."""
     parser = _Parser(
         prog="kip848", description="Tools around Kafka's KIP-848 consumer group protocol."
     )

@@ -16,13 +16,13 @@ _SEPARATOR: Final = re.compile(r"(?<!\\)(?:\s*[=:]\s*|\s+)")
 
 
 def settings_from(file: str | None) -> dict[str, Any]:
-    """The settings that a file says. Raises ``ConfigError``."""
+    """Read the settings from a file. Raises ``ConfigError``."""
     if file is None:
         return {}
     try:
         settings = client_settings(read_properties(Path(file).read_text(encoding="utf-8-sig")))
         AdminConfig.of(settings)
-    except (OSError, ValueError) as err:  # as a ``ConfigError`` is
+    except (OSError, ValueError) as err:  # a ``ConfigError`` is a ``ValueError``, too
         wrong = f"--command-config {file}: {err}"
     else:
         return settings
@@ -30,8 +30,8 @@ def settings_from(file: str | None) -> dict[str, Any]:
 
 
 def read_properties(text: str) -> dict[str, str]:
-    """Java's properties format: ``key=value`` lines, ``#`` and ``!`` comments, a backslash at the
-    end of a line that goes on."""
+    """Parse Java's properties format: ``key=value`` lines, ``#`` and ``!`` comments, a backslash at
+    the end of a continued line."""
     found: dict[str, str] = {}
     whole = ""
     for line in text.splitlines():

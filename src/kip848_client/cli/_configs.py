@@ -1,4 +1,5 @@
-"""Settings on the command line: ``--config``, ``--add-config``, ``--delete-config``; shown."""
+"""Settings on the command line: ``--config``, ``--add-config``, ``--delete-config``; printing
+settings."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ __all__ = [
 
 
 def add_changes(parser: argparse.ArgumentParser) -> None:
-    """Declare how settings are changed, by the names of kafka-configs."""
+    """Declare the options to change settings, named as in kafka-configs."""
     parser.add_argument(
         "--add-config",
         action="append",
@@ -38,7 +39,7 @@ def add_changes(parser: argparse.ArgumentParser) -> None:
 
 
 def changes_of(arguments: argparse.Namespace) -> dict[str, str | None]:
-    """New values by name; ``None`` for the default. Raises ``ConfigError``."""
+    """Return new values by name; ``None`` for the default. Raises ``ConfigError``."""
     changes: dict[str, str | None] = dict(parse_settings(arguments.add_config, "--add-config"))
     for key in arguments.delete_config:
         if key in changes:
@@ -48,15 +49,14 @@ def changes_of(arguments: argparse.Namespace) -> dict[str, str | None]:
 
 
 def unknown_settings(arguments: argparse.Namespace, known: Iterable[ConfigEntry]) -> str | None:
-    """What is to be said of settings that are to be given back and do not exist: brokers take
-    that without a word."""
+    """Return the error for deleting settings that do not exist: brokers silently accept that."""
     names = {each.name for each in known}
     unknown = [each for each in arguments.delete_config if each not in names]
     return f"Invalid config(s): {','.join(unknown)}" if unknown else None
 
 
 def parse_settings(texts: Iterable[str], option: str) -> dict[str, str]:
-    """``KEY=VALUE`` texts. Raises ``ConfigError``."""
+    """Parse ``KEY=VALUE`` texts. Raises ``ConfigError``."""
     found: dict[str, str] = {}
     for text in texts:
         key, separator, value = text.partition("=")
@@ -88,7 +88,7 @@ def _synonyms(entry: ConfigEntry) -> str:
 
 
 def configs_data(configs: Mapping[str, Iterable[ConfigEntry]]) -> dict[str, list[dict[str, Any]]]:
-    """For ``--json``."""
+    """The data for ``--json``."""
     return {
         name: [
             {

@@ -1,5 +1,5 @@
-"""``--bootstrap-server`` and ``--command-config``, as Kafka's tools have them; running a command
-with an ``Admin``; saying what went wrong."""
+"""``--bootstrap-server`` and ``--command-config``, as in Kafka's tools; running a command with an
+``Admin``; printing errors."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ __all__ = [
 
 _TIMEOUT_MS: Final = 30_000
 _ATTEMPTS: Final = 3
-"""So many brokers may say nothing before the time is over."""
+"""Number of brokers that may fail to answer before the deadline."""
 
 Work = Callable[[Admin, argparse.Namespace], Awaitable[int]]
 
 
 def add_connection(parser: argparse.ArgumentParser) -> None:
-    """Declare what every command that asks brokers takes."""
+    """Declare the options of every command that uses brokers."""
     parser.add_argument(
         "--bootstrap-server",
         required=True,
@@ -56,7 +56,7 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
 
 
 def run_with_admin(work: Work, arguments: argparse.Namespace) -> int:
-    """Connect, do it, disconnect; the exit code. Raises ``ConfigError``."""
+    """Connect, run the command, disconnect; returns the exit code. Raises ``ConfigError``."""
     if arguments.timeout < 1:
         raise ConfigError(f"--timeout {arguments.timeout}: must be a positive number of ms")
     settings: dict[str, Any] = {
@@ -83,7 +83,7 @@ def run_with_admin(work: Work, arguments: argparse.Namespace) -> int:
 
 
 def report(texts: Iterable[str], arguments: argparse.Namespace) -> None:
-    """Say what failed: where Kafka's tools say it, or beside the JSON."""
+    """Print errors: on standard output as Kafka's tools do, with ``--json`` on standard error."""
     for text in texts:
         if arguments.json:
             put_error(f"Error: {text}")
@@ -92,7 +92,8 @@ def report(texts: Iterable[str], arguments: argparse.Namespace) -> None:
 
 
 def said(err: BaseException) -> str:
-    """The broker's own words, or Kafka's for its error code; and the way out, if we know one."""
+    """Return the broker's message, or Kafka's text for its error code, with a hint if there is
+    one."""
     if not isinstance(err, BrokerError):
         return str(err)
     words = err.broker_message or default_message(err.code)
@@ -102,8 +103,8 @@ def said(err: BaseException) -> str:
 
 
 def said_of_each(errors: Mapping[Any, Kip848Error]) -> list[str]:
-    """What is to be said of groups, topics, partitions or brokers. Kafka's words for an error code
-    do not name them."""
+    """Return the error messages of groups, topics, partitions or brokers. Kafka's texts for error
+    codes do not name them."""
     return [
         f"{_named(target)}: {said(err)}" if _names_nothing(err) else said(err)
         for target, err in errors.items()
@@ -123,7 +124,7 @@ def _named(target: Any) -> str:
 
 
 def error(text: str) -> None:
-    """Say that something failed, where Kafka's tools say it."""
+    """Print an error on standard output, as Kafka's tools do."""
     put("", f"Error: {text}")
 
 

@@ -60,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def security_data(arguments: argparse.Namespace) -> dict[str, Any] | None:
-    """What the arguments say, ``None`` when they say nothing. Raises ``ConfigError``."""
+    """Return the security settings, ``None`` if none are given. Raises ``ConfigError``."""
     from mock_coordinator.security.options import security_file
 
     path = arguments.security
@@ -85,7 +85,8 @@ def security_data(arguments: argparse.Namespace) -> dict[str, Any] | None:
 
 
 def _refuse_tls(arguments: argparse.Namespace) -> None:
-    """Where no ``--listener`` takes them, they would be lost without a word."""
+    """Refuse TLS options without a ``--listener`` that uses them, which would be silently
+    ignored."""
     for name in ("certificate", "key", "client_ca"):
         if getattr(arguments, f"tls_{name}") is not None:
             option = f"--tls-{name.replace('_', '-')}"

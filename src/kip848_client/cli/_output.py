@@ -37,7 +37,7 @@ __all__ = [
 
 
 class Unwritable(Exception):
-    """The standard output takes nothing more; its cause says why."""
+    """Standard output cannot be written; ``__cause__`` has the reason."""
 
 
 class VisibleFormatter(logging.Formatter):
@@ -51,8 +51,8 @@ class VisibleFormatter(logging.Formatter):
 
 
 def prepare() -> None:
-    """Let every text be written: what the terminal's encoding lacks is escaped, and what is said to
-    a closed stream is lost."""
+    """Make every text writable: characters that the terminal cannot encode are escaped, and output
+    to a closed stream is dropped."""
     if _is_closed(sys.stdout):
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - while we run
     if _is_closed(sys.stderr):
@@ -64,7 +64,7 @@ def prepare() -> None:
 
 
 def _is_closed(stream: object) -> bool:
-    return stream is None  # which Python makes of "kip848 ... >&-"
+    return stream is None  # as after "kip848 ... >&-"
 
 
 def put(*lines: str, keep: str = "") -> None:
@@ -109,11 +109,11 @@ def size_of(stream: TextIO) -> os.terminal_size | None:
         size = os.get_terminal_size(stream.fileno())
         if size.columns > 0 and size.lines > 0:
             return size
-    return shutil.get_terminal_size()  # which reads COLUMNS and LINES, and has a default
+    return shutil.get_terminal_size()  # uses COLUMNS and LINES, and has a default
 
 
 def flush() -> None:
-    """Have it written now. Raises ``Unwritable``."""
+    """Flush standard output. Raises ``Unwritable``."""
     try:
         sys.stdout.flush()
     except OSError as err:

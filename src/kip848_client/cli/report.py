@@ -1,4 +1,4 @@
-"""``kip848 report``: what happened to the members of groups, as a page and as pictures."""
+"""``kip848 report``: the history of group members, as a page and as pictures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write them; exit code 0, also where there is much to complain about in the groups. Raises
+    """Write the page and pictures; exit code 0, even if the groups have problems. Raises
     ``ConfigError`` for files that cannot be read or written, or have no events."""
     from kip848_client.history.core import tables_of
     from kip848_client.history.recording import read_files

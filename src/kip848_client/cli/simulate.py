@@ -1,4 +1,5 @@
-"""``kip848 simulate``: consumer groups in virtual time, on a bad network, watched by checkers."""
+"""``kip848 simulate``: consumer groups in virtual time, on a faulty network, verified by
+checkers."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     try:
         from mock_coordinator.sim import command_line
     except ImportError:
-        return  # run() says so
+        return  # run() reports it
     command_line.configure(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Play the seeds: 0 when every one held, 1 when one did not. Raises ``ConfigError``."""
+    """Run the seeds: 0 if all checks passed for every seed, else 1. Raises ``ConfigError``."""
     try:
         from mock_coordinator.sim import command_line
     except ImportError as err:

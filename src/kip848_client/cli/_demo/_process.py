@@ -213,7 +213,7 @@ class Process(ABC, Generic[R]):
             self.ended("killed")
 
     def ended(self, how: str) -> None:
-        """The process is gone."""
+        """Handle the end of the process."""
         self.state, self.epoch = how, None
         self._changed()
 

@@ -18,15 +18,15 @@ __all__ = ["Screen", "ShownRow"]
 
 
 class ShownRow(Protocol):
-    """What is shown in one line."""
+    """One line of the screen."""
 
     @property
     def name(self) -> str:
-        """Whose line it is."""
+        """The name of the process."""
         ...
 
     def plain(self) -> str:
-        """The line where nothing is redrawn."""
+        """The line for output without redrawing."""
         ...
 
 
@@ -60,7 +60,7 @@ class Screen(Generic[R]):
             self._live.__exit__(kind, error, trace)
 
     def news(self, at_s: float, text: str) -> None:
-        """Something happened at this second of the demo."""
+        """Print an event at this second of the demo."""
         line = f"{at_s:5.1f} s  {text}"
         self._news.append(line)
         if self._live is not None:
@@ -70,7 +70,7 @@ class Screen(Generic[R]):
             flush()
 
     def draw(self, at_s: float, rows: Sequence[R], footer: str) -> None:
-        """Show the rows: in place on a terminal, else only what changed since the last time."""
+        """Show the rows: in place on a terminal, otherwise only the changes since the last time."""
         if self._live is not None:
             self._rows, self._footer = tuple(rows), footer
             self._live.show(self._picture)

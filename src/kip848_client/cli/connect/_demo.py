@@ -40,7 +40,7 @@ class _Worker(Process[Row]):
     def __init__(self, name: str, changed: Callable[[], None], accounting: Accounting) -> None:
         super().__init__(name, "kip848_client.cli.connect", changed)
         self.until_s = 0.0
-        """How long the newest assignment holds items back; 0 if it holds none back."""
+        """How long the newest assignment defers items; 0 if it defers none."""
         self._accounting = accounting
 
     @property
@@ -54,7 +54,7 @@ class _Worker(Process[Row]):
         return self.state == "STABLE" and bool(self._accounting.of(self.name))
 
     def ended(self, how: str) -> None:
-        """The process is gone, and with it all that it ran."""
+        """Handle the end of the process and of all its items."""
         self._accounting.gone(self.name, time.monotonic())
         self.until_s = 0.0
         super().ended(how)

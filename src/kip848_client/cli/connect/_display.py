@@ -44,7 +44,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def footer_line(at_s: float, nowhere: Sequence[str], left_s: float) -> str:
-    """What rests, and for how long it is kept for a worker that may return."""
+    """The deferred items, and how long they are kept for a worker that may return."""
     if not nowhere:
         return f"{at_s:4.1f} s   everything runs"
     what = "deferred" if left_s > 0 else "at rest"

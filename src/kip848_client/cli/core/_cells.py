@@ -29,7 +29,7 @@ def _width(each: str) -> int:
 
 
 def padded(text: str, width: int) -> str:
-    """Padded with spaces to this width."""
+    """Pad with spaces to this width."""
     return text + " " * (width - width_of(text))
 
 
@@ -49,8 +49,8 @@ def shortened(text: str, width: int) -> str:
 
 
 def told_apart(texts: Collection[str], width: int) -> dict[str, str]:
-    """Each text in this width, different texts with different words where that can be: they are
-    cut in the middle, or else lose what they all begin with (addresses, most often)."""
+    """Fit each text into this width, keeping different texts distinct where possible: they are cut
+    in the middle, or else lose their common prefix (usually addresses)."""
     different = set(texts)
     long = [each for each in different if width_of(each) > width]
     begin = commonprefix(long)  # noqa: RUF071 - of texts, not of paths

@@ -16,7 +16,7 @@ from kip848_client.core.visible import visible
 __all__ = ["NOTHING", "Column", "Fit", "Form", "Table"]
 
 NOTHING: Final = "-"
-"""What stands for a value that there is not."""
+"""The text for a missing value."""
 
 _GROWS_FROM: Final = 15
 _GAP: Final = 2
@@ -46,7 +46,7 @@ class Form(Enum):
 _LEAST: Final = {Fit.SHORTENED: 11, Fit.FOLDED: 16}
 """The least width of such a column."""
 _GIVES: Final = {Fit.WHOLE: 0, Fit.SHORTENED: 12, Fit.FOLDED: 0}
-"""Counts as this much wider."""
+"""Extra width counted when columns are shrunk."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""``kip848 groups``: consumer groups listed, described, reset, deleted, configured, watched.
+"""``kip848 groups``: list, describe, reset, delete, configure and watch consumer groups.
 
-Options, columns and texts are those of kafka-consumer-groups. One module an action; ``_views`` are
-the tables, ``_selection`` says which groups and partitions are meant.
+Options, columns and texts are those of kafka-consumer-groups. There is one module per action;
+``_views`` has the tables, ``_selection`` the choice of groups and partitions.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do one; exit code 1 where anything of it failed. Raises ``ConfigError``."""
+    """Run an action; exit code 1 if any part of it failed. Raises ``ConfigError``."""
     if arguments.validate_regex is not None:
         return _validate_regex(arguments.validate_regex)
     if arguments.action is None:

@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Delete groups without members. Exit code 1 where one stays."""
+    """Delete groups without members. Exit code 1 if one remains."""
     checked_groups(arguments)
     return run_with_admin(_delete, arguments)
 

@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Delete what is committed for these partitions. Exit code 1 where something stays."""
+    """Delete the committed offsets of these partitions. Exit code 1 if any remains."""
     if not arguments.topic:
         raise ConfigError("give --topic TOPIC[:0,1], once or more")
     return run_with_admin(_delete, arguments)

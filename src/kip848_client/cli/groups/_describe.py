@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a section a group. Exit code 1 where one does not exist."""
+    """Print one section per group. Exit code 1 if one does not exist."""
     checked_groups(arguments)
     arguments.types = checked_types(arguments)
     return run_with_admin(_describe, arguments)
@@ -115,7 +115,7 @@ async def _section(
 
 
 async def described(admin: Admin, groups: list[str]) -> tuple[list[GroupDescription], list[str]]:
-    """Those that are there, in this order, and what is to be said of the others."""
+    """Return the existing groups, in this order, and the error messages of the others."""
     if not groups:
         return [], []
     try:
@@ -126,7 +126,7 @@ async def described(admin: Admin, groups: list[str]) -> tuple[list[GroupDescript
 
 
 async def offsets_of(admin: Admin, group: GroupDescription) -> views.GroupOffsets:
-    """A group with what it has committed, and the ends of its partitions."""
+    """Return a group with its committed offsets, and the ends of its partitions."""
     committed = await admin.list_group_offsets(group.group_id)
     owned = {tp for member in group.members for tp in member.assignment}
     ends = await _ends(admin, owned | set(committed))
@@ -134,7 +134,8 @@ async def offsets_of(admin: Admin, group: GroupDescription) -> views.GroupOffset
 
 
 async def _ends(admin: Admin, partitions: set[TopicPartition]) -> dict[TopicPartition, int]:
-    """Of those that have a leader; a topic may be gone, and its offsets still there."""
+    """Return the ends of partitions with a leader; a topic may be deleted while its offsets still
+    exist."""
     if not partitions:
         return {}
     found: dict[TopicPartition, ListedOffset]

@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the groups by name. Exit code 1 where a broker did not tell of its own."""
+    """Print the groups by name. Exit code 1 if a broker did not return its groups."""
     arguments.states = checked_list(arguments.state, _STATES, "state")
     arguments.types = checked_types(arguments)
     return run_with_admin(_list, arguments)
@@ -65,7 +65,7 @@ async def _list(admin: Admin, arguments: argparse.Namespace) -> int:
     found: Iterable[GroupListing]
     try:
         found = await admin.list_groups(states=arguments.states, types=asked_types(arguments.types))
-    except AdminFailed as err:  # of some brokers
+    except AdminFailed as err:  # some brokers failed
         told = {each.group_id: each for of_one in err.done.values() for each in of_one}
         found = [told[name] for name in sorted(told)]
         failed = said_of_each(err.errors)

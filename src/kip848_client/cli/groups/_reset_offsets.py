@@ -82,7 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the new offsets. Exit code 1 where a group could not be reset."""
+    """Print the new offsets. Exit code 1 if a group could not be reset."""
     checked_groups(arguments)
     scopes = bool(arguments.topic) + arguments.all_topics
     if arguments.from_file is None and scopes != 1:
@@ -96,7 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _reset(arguments: argparse.Namespace) -> OffsetReset:
-    """What the options mean; of ``--from-file`` an empty plan, which depends on the groups."""
+    """Return the reset for the options; for ``--from-file`` an empty plan, which depends on the
+    groups."""
     if arguments.to_earliest:
         return ToEarliest()
     if arguments.to_latest:
@@ -162,7 +163,7 @@ def _plans(file: str | None, groups: list[str]) -> dict[str, dict[TopicPartition
         return None
     try:
         return parse_plan(Path(file).read_text(encoding="utf-8-sig"), groups)
-    except (OSError, ValueError) as err:  # as a ``ConfigError`` is
+    except (OSError, ValueError) as err:  # a ``ConfigError`` is a ``ValueError``, too
         raise ConfigError(f"--from-file {file}: {err}") from err
 
 

@@ -1,4 +1,4 @@
-"""Which groups, topics and partitions a command is about."""
+"""The choice of a command's groups, topics and partitions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CONNECT: Final = "connect"
 
 
 def add_groups(parser: argparse.ArgumentParser) -> None:
-    """``--group`` and ``--all-groups``."""
+    """Declare ``--group`` and ``--all-groups``."""
     parser.add_argument(
         "--group",
         action="append",
@@ -56,8 +56,8 @@ def checked_groups(arguments: argparse.Namespace) -> None:
 async def chosen_groups(
     admin: Admin, arguments: argparse.Namespace, types: Sequence[str] = ()
 ) -> list[str]:
-    """The groups that are meant, by name where all are; then those of ``types``, if any are named,
-    else those of consumers."""
+    """Return the chosen groups, sorted by name with ``--all-groups``; then only those of ``types``,
+    or of consumers if no types are given."""
     if arguments.all_groups:
         found = await admin.list_groups(types=asked_types(types))
         return [each.group_id for each in found if is_listed(each, types)]
@@ -65,7 +65,7 @@ async def chosen_groups(
 
 
 def add_types(parser: argparse.ArgumentParser) -> None:
-    """``--type``."""
+    """Declare ``--type``."""
     parser.add_argument(
         "--type",
         nargs="?",
@@ -116,7 +116,7 @@ def _is_for_consumers(protocol_type: str) -> bool:
 
 
 def add_topics(parser: argparse.ArgumentParser) -> None:
-    """``--topic`` as Kafka's tools take it."""
+    """Declare ``--topic``, as in Kafka's tools."""
     parser.add_argument(
         "--topic",
         action="append",
@@ -127,7 +127,7 @@ def add_topics(parser: argparse.ArgumentParser) -> None:
 
 
 async def chosen_partitions(admin: Admin, topics: Sequence[str]) -> list[TopicPartition]:
-    """The partitions that ``--topic`` means."""
+    """Return the partitions selected by ``--topic``."""
     found: list[TopicPartition] = []
     whole: list[str] = []
     for text in topics:

@@ -1,4 +1,4 @@
-"""``kip848 groups watch``: a group, again and again."""
+"""``kip848 groups watch``: a group, continuously."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show it until interrupted; a line of JSON a look with ``--json``."""
+    """Show the group until interrupted; with ``--json`` one line per look."""
     if not 0 < arguments.interval <= _INTERVAL_MAX_S:
         raise ConfigError(
             f"--interval {arguments.interval}: must be more than 0 seconds, and a day at most"
@@ -110,7 +110,8 @@ class _Look:
 
 
 async def _look(admin: Admin, name: str, before: GroupDescription | None) -> _Look:
-    """Watching continues while a broker is unavailable."""
+    """Take a snapshot. Errors are part of it, so that watching continues while a broker is
+    unavailable."""
     try:
         groups, failed = await described(admin, [name])
         offsets = [await offsets_of(admin, each) for each in groups if each.connect is None]

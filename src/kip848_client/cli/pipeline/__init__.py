@@ -1,8 +1,8 @@
 """``kip848 pipeline``: from topics to Parquet, tables or a topic, on Spark.
 
-``run`` is for ``pipeline.toml``; ``demo`` brings its own broker and records; ``package`` writes the
-package as a file for executors. ``_board`` shows a
-pipeline at work, ``_run`` runs one, ``_demo`` plays the demo and ``_books`` counts for it.
+``run`` runs ``pipeline.toml``; ``demo`` has its own broker and records; ``package`` writes the
+package as a file for executors. ``_display`` shows a running pipeline, ``_run`` runs one, ``_demo``
+plays the demo and ``_accounting`` counts its records.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0: done, or stopped in order; 1: it failed. Raises ``ConfigError``."""
+    """Exit code 0: done, or stopped cleanly; 1: it failed. Raises ``ConfigError``."""
     if arguments.action == "package":
         return _package(arguments.file)
     from kip848_client.spark._environment import check_environment

@@ -25,7 +25,7 @@ class Verdict:
     produced: int
     in_parquet: int
     consumed: int
-    """By the other consumer."""
+    """Records consumed by the other consumer."""
     lost: int
     duplicated: int
     changed: int
@@ -47,7 +47,7 @@ class Verdict:
 
 
 class Accounting(RecordAccounting):
-    """What was produced, and what another consumer consumed (``delivered``)."""
+    """The produced records, and those that another consumer consumed (``delivered``)."""
 
     def verdict(self, rows: Iterable[tuple[int, int, int]]) -> Verdict:
         """The outcome for these rows of the output: partition, offset, number."""

@@ -1,4 +1,4 @@
-"""``kip848 pipeline demo``: a pipeline at work on the embedded broker, and what is done to it."""
+"""``kip848 pipeline demo``: a pipeline on the embedded broker, with kills and a second consumer."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Demo:
         self._began_s = time.monotonic()
         self._accounting = Accounting()
         self._is_enough = False
-        """The producer is not cancelled: it would not know what it has sent."""
+        """Ends the producer, which is not cancelled because it must know what it has sent."""
         self._driver = Driver(folder / "pipeline.toml", self._heard, temporary=temporary)
 
     def _news(self, text: str) -> None:

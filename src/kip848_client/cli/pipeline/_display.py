@@ -1,5 +1,5 @@
-"""Shows a pipeline at work: one line redrawn in place on a terminal, a line for each batch anywhere
-else, or JSON.
+"""Shows a running pipeline: one line redrawn in place on a terminal, one line per batch elsewhere,
+or JSON.
 
 Pure text in, pure text out; only ``Display`` writes.
 """
@@ -20,7 +20,7 @@ __all__ = ["Display", "line_of"]
 
 
 def line_of(said: Mapping[str, Any]) -> str:
-    """What a line shows of ``PipelineStatus.to_json()``."""
+    """Format ``PipelineStatus.to_json()`` as a line."""
     rows = "" if said["rows"] is None else f"  rows {said['rows']:,}"
     bad = f"  undecodable {said['bad']:,}" if said["bad"] else ""
     leaving = f" ({said['leaving']} leaving)" if said["leaving"] else ""
@@ -40,7 +40,7 @@ def _batch(said: Mapping[str, Any]) -> str:
 
 
 class Display:
-    """Where a pipeline is shown."""
+    """The output for a pipeline."""
 
     def __init__(self, out: TextIO, *, is_json: bool) -> None:
         self._out = out
@@ -51,7 +51,8 @@ class Display:
         """The terminal's width when the line was last drawn."""
 
     def show(self, status: PipelineStatus) -> None:
-        """Show it, if it is news: a batch, a state, partitions. On a terminal, always."""
+        """Show the status if it has changed: a batch, a state, partitions. On a terminal,
+        always."""
         said = status.to_json()
         if self._is_live:
             self._redraw(line_of(said))
@@ -60,7 +61,7 @@ class Display:
         self._last = said
 
     def close(self, text: str) -> None:
-        """A last line below."""
+        """Print a last line."""
         if self._is_json:
             self._write(json.dumps({"end": text}) + "\n")
         else:

@@ -76,7 +76,7 @@ class Driver(Child):
         return os.environ | ours
 
     async def check(self) -> None:
-        """Raises ``Kip848Error`` if it has ended by itself, with everything that it printed to
+        """Raise ``Kip848Error`` if it has ended by itself, with everything that it printed to
         standard error."""
         process = self._process
         if process is not None and process.returncode is not None:

@@ -34,7 +34,7 @@ _METRICS: Final = (
 
 
 class _Interrupted:
-    """Ctrl-C and SIGTERM: once to stop in order, twice to stop at once."""
+    """Handles Ctrl-C and SIGTERM: once stops cleanly, twice stops at once."""
 
     def __init__(self) -> None:
         self.times = 0
@@ -48,7 +48,8 @@ class _Interrupted:
 
 
 def run_file(arguments: argparse.Namespace) -> int:
-    """Run it: 0 when it is done or was stopped, 1 when it failed. Raises ``ConfigError``."""
+    """Run a pipeline: 0 when it is done or was stopped, 1 when it failed. Raises
+    ``ConfigError``."""
     config = load_config(arguments.file)
     changes: dict[str, Any] = {}
     if arguments.master is not None:
@@ -65,7 +66,7 @@ def run_file(arguments: argparse.Namespace) -> int:
     try:
         with ExitStack() as stack:
             running = pipeline.start()
-            interrupted = _Interrupted()  # not before: Spark takes Ctrl-C for itself
+            interrupted = _Interrupted()  # not earlier: Spark sets its own handler of Ctrl-C
             if arguments.metrics_port is not None:
                 url = stack.enter_context(_metrics(running, arguments.metrics_port))
                 put_error(f"metrics at {url}")

@@ -1,4 +1,4 @@
-"""``kip848 topics``: topics listed, described, created, deleted, altered.
+"""``kip848 topics``: list, describe, create, delete and alter topics.
 
 Options and texts are those of kafka-topics.
 """
@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do one; exit code 1 where anything of it failed. Raises ``ConfigError``."""
+    """Run an action; exit code 1 if any part of it failed. Raises ``ConfigError``."""
     module, _ = _ACTIONS[arguments.action]
     code: int = module.run(arguments)
     return code

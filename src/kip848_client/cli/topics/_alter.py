@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Change it, and say nothing."""
+    """Change the topic, without output."""
     arguments.changes = changes_of(arguments)
     if arguments.partitions is None and not arguments.changes:
         raise ConfigError("give --partitions, --add-config or --delete-config")

@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Create it."""
+    """Create the topic."""
     settings = parse_settings(arguments.config, "--config")
     arguments.new = NewTopic(
         arguments.topic,

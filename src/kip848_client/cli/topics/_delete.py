@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Delete them, and say nothing but what stays. Exit code 1 where one does."""
+    """Delete topics, printing only those that remain. Exit code 1 if any does."""
     return run_with_admin(_delete, arguments)
 
 

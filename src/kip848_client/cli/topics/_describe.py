@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a section a topic."""
+    """Print one section per topic."""
     return run_with_admin(_describe, arguments)
 
 
@@ -48,7 +48,7 @@ async def _describe(admin: Admin, arguments: argparse.Namespace) -> int:
 async def _those_there(
     admin: Admin, names: list[str]
 ) -> tuple[dict[str, TopicDescription], list[str]]:
-    """Topics, and what is to be said of those that cannot be described."""
+    """Return the topics, and the error messages of those that cannot be described."""
     try:
         return await admin.describe_topics(names), []
     except AdminFailed as err:
@@ -61,7 +61,7 @@ def _not_default(configs: Iterable[ConfigEntry]) -> dict[str, str | None]:
 
 
 def topic_lines(topic: TopicDescription, configs: Iterable[ConfigEntry]) -> list[str]:
-    """As kafka-topics prints it."""
+    """Format a topic as kafka-topics does."""
     name = visible(topic.name)
     changed = ",".join(
         f"{key}={visible(str(value))}" for key, value in _not_default(configs).items()
@@ -93,7 +93,7 @@ def _as_list(nodes: Iterable[int] | None) -> list[int] | None:
 
 
 def topic_data(topic: TopicDescription, configs: Iterable[ConfigEntry]) -> dict[str, Any]:
-    """For ``--json``."""
+    """The data for ``--json``."""
     return {
         "topic": topic.name,
         "topic_id": topic.topic_id,

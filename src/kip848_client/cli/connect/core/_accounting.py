@@ -22,7 +22,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome. ``rest_s``: the longest time that an item which had run was at no worker."""
+    """The outcome. ``rest_s``: the longest time that an item that had run was at no worker."""
 
     configured: int
     running_once: int
@@ -54,12 +54,12 @@ class Accounting:
                 run.ended_s = at_s
 
     def gone(self, worker: str, at_s: float) -> None:
-        """A worker's process has ended, and all that ran there."""
+        """Record the end of a worker's process, and of all its items."""
         for item in self._runs:
             self.stopped(worker, item, at_s)
 
     def of(self, worker: str) -> tuple[str, ...]:
-        """What runs there."""
+        """The items running at this worker."""
         return tuple(
             item
             for item, runs in self._runs.items()
@@ -68,7 +68,7 @@ class Accounting:
 
     @property
     def nowhere(self) -> tuple[str, ...]:
-        """What runs at no worker."""
+        """The items running at no worker."""
         return tuple(
             item
             for item, runs in self._runs.items()
@@ -76,7 +76,7 @@ class Accounting:
         )
 
     def verdict(self) -> Verdict:
-        """The outcome, when no worker has anything more to report."""
+        """The outcome, once all workers have reported."""
         histories = {
             item: sorted(runs, key=lambda run: run.began_s) for item, runs in self._runs.items()
         }

@@ -1,1 +1,1 @@
-"""What ``kip848 groups`` prints, as tables and as data."""
+"""The output of ``kip848 groups``, as tables and as data."""

@@ -1,4 +1,4 @@
-"""What ``kip848 groups describe`` shows of a group, as tables and as JSON: pure.
+"""The output of ``kip848 groups describe``, as tables and as JSON. Pure.
 
 Columns, their order and their widths are those of kafka-consumer-groups.
 """
@@ -81,7 +81,7 @@ def type_text(group: GroupDescription) -> str:
 REBALANCING: Final = frozenset(
     {"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"}
 )
-"""States that do not last."""
+"""Transient states."""
 
 
 # -- list ----------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def listing_table(groups: Sequence[GroupListing], *, types: bool, states: bool) 
 
 
 def listing_data(groups: Iterable[GroupListing]) -> list[dict[str, Any]]:
-    """For ``--json``."""
+    """The data for ``--json``."""
     return [
         {
             "group": each.group_id,
@@ -123,17 +123,17 @@ def listing_data(groups: Iterable[GroupListing]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class OffsetRow:
-    """A partition that a group has a member or an offset for."""
+    """A partition with a member or a committed offset of a group."""
 
     partition: TopicPartition
     committed: CommittedOffset | None
     end: int | None
-    """``None`` where the broker does not tell, for instance of a topic that is gone."""
+    """``None`` if the broker does not return it, for instance for a deleted topic."""
     member: MemberDescription | None
 
     @property
     def lag(self) -> int | None:
-        """Records that are there and not committed."""
+        """The number of existing records that are not committed."""
         if self.committed is None or self.end is None:
             return None
         return self.end - self.committed.offset
@@ -141,7 +141,7 @@ class OffsetRow:
 
 @dataclass(frozen=True, slots=True)
 class GroupOffsets:
-    """A group with the partitions that it has to do with."""
+    """A group with its assigned or committed partitions."""
 
     group: GroupDescription
     rows: tuple[OffsetRow, ...]
@@ -207,7 +207,7 @@ def _offset_cells(of_group: GroupOffsets, row: OffsetRow, verbose: bool) -> tupl
 
 
 def offsets_data(of_group: GroupOffsets) -> list[dict[str, Any]]:
-    """For ``--json``."""
+    """The data for ``--json``."""
     return [
         {
             "topic": row.partition.topic,
@@ -251,7 +251,7 @@ _EPOCHS_AND_ASSIGNMENTS: Final = (
 
 
 def members_table(group: GroupDescription, *, verbose: bool, types: bool = False) -> Table:
-    """Who is in the group."""
+    """The members of the group."""
     static = any(each.instance_id is not None for each in group.members)
     mixed = verbose and _is_mixed(group)
     instance = Column("GROUP-INSTANCE-ID", 17, grows=True, short="INSTANCE-ID", fit=Fit.SHORTENED)
@@ -349,7 +349,7 @@ def _upgraded(member: MemberDescription) -> str | None:
 
 
 def members_data(group: GroupDescription) -> list[dict[str, Any]]:
-    """For ``--json``."""
+    """The data for ``--json``."""
     return [
         {
             "consumer_id": each.member_id,
@@ -414,7 +414,7 @@ def state_table(group: GroupDescription, *, verbose: bool, types: bool = False) 
 
 
 def state_data(group: GroupDescription) -> dict[str, Any]:
-    """For ``--json``."""
+    """The data for ``--json``."""
     node = group.coordinator
     return {
         "coordinator": {"id": node.node_id, "host": node.host, "port": node.port},
@@ -427,7 +427,7 @@ def state_data(group: GroupDescription) -> dict[str, Any]:
 
 
 def group_data(group: GroupDescription) -> dict[str, Any]:
-    """What every JSON of a group begins with."""
+    """The common first fields of each group's JSON."""
     return {
         "group": group.group_id,
         "type": group.type,
@@ -453,11 +453,11 @@ class Move:
 
 
 Moves = Mapping[str, Mapping[TopicPartition, Move]]
-"""Of each group."""
+"""Moves by group and partition."""
 
 
 def new_offsets_table(moves: Moves) -> Table:
-    """What a reset sets. A group of which it sets nothing has a name that takes its room."""
+    """The offsets that a reset sets. The name column is wide enough for groups without any, too."""
     longest = max((len(visible(group)) for group in moves), default=0)
     columns = [
         Column("GROUP", max(longest, _NAME_WIDTH), fit=Fit.FOLDED, is_title=True),
@@ -480,7 +480,7 @@ def _signed(number: int | None) -> str | None:
 
 
 def new_offsets_data(moves: Moves) -> list[dict[str, Any]]:
-    """For ``--json``."""
+    """The data for ``--json``."""
     return [
         {
             "group": group,

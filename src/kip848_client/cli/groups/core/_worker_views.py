@@ -97,7 +97,7 @@ def items_table(group: GroupDescription, *, types: bool = False) -> Table:
 
 
 def items_data(group: GroupDescription) -> list[dict[str, Any]]:
-    """For ``--json``."""
+    """The data for ``--json``."""
     return [
         {
             **_item(item),
@@ -178,7 +178,7 @@ def _epochs_and_items(group: GroupDescription, member: MemberDescription) -> Seq
 
 
 def workers_data(group: GroupDescription) -> list[dict[str, Any]]:
-    """For ``--json``."""
+    """The data for ``--json``."""
     return [
         {
             "worker_id": each.member_id,
@@ -243,7 +243,7 @@ def workers_state_table(group: GroupDescription, *, verbose: bool, types: bool =
 
 
 def workers_state_data(group: GroupDescription) -> dict[str, Any]:
-    """For ``--json``."""
+    """The data for ``--json``."""
     connect = _of(group)
     return {
         **views.state_data(group),
