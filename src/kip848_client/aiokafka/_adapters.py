@@ -155,8 +155,9 @@ class ConsumerAdapter(Consumer[Any, Any]):
     async def until_ours(
         self, partitions: Collection[Any], timeout_s: float = math.inf
     ) -> list[Any]:
-        """Those of the partitions that we own, as soon as we own one; none after the timeout. The
-        call counts as a poll, and as the end of the records before. Raises like ``getone``."""
+        """Wait until we own at least one of the partitions; returns those that we own, none after
+        the timeout. The call counts as a poll, and as the end of the records before. Raises like
+        ``getone``."""
         self._came_back()
         engine = self._run()
         group_driver = engine.group_driver
@@ -270,7 +271,7 @@ class ProducerAdapter(Producer[Any, Any]):
 
     @property
     def who(self) -> ProducerId:
-        """In whose name is written."""
+        """The producer id and epoch used for writing."""
         return NOBODY if self._engine is None else self._engine.core.who
 
     @property

@@ -36,7 +36,8 @@ class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no typ
 
     _transport: KafkaTransport | None
     learn: Learn | None
-    """Of a producer: it knows the topics that are written to, and says whether it runs."""
+    """Set for a producer, which knows the topics that are written to: looks up their partitions,
+    and shows that the producer runs."""
     _refreshes: set[asyncio.Task[bool]]
 
     @classmethod

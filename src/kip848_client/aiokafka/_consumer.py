@@ -75,7 +75,7 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
             with _translating:
                 inner = ConsumerAdapter(**for_ours)
         except BaseException:
-            self._closed = True  # or its end would be missed
+            self._closed = True  # otherwise ``__del__`` would report it as not closed
             raise
         self._inner = inner
         self._client: Any = LinkedClient.like(self._client)
@@ -103,7 +103,7 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
 
     @property
     def member(self) -> MemberView | None:
-        """What the membership looks like now; see ``kip848_client.Consumer.member``."""
+        """The current membership; see ``kip848_client.Consumer.member``."""
         return self._inner.member
 
     def group_metadata(self) -> GroupMetadata:
@@ -295,7 +295,7 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
         return {TopicPartition(*tp): offset for tp, offset in found.items()}
 
     def _chosen(self, partitions: tuple[Any, ...]) -> Collection[Any]:
-        """As aiokafka's methods choose and refuse."""
+        """Choose and check partitions as aiokafka's methods do."""
         if not all(isinstance(each, TopicPartition) for each in partitions):
             raise TypeError("partitions must be TopicPartition instances")
         assigned = self.assignment()

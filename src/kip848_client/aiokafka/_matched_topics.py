@@ -70,7 +70,7 @@ class MatchedTopics:
         await self._topic_watcher.begin()
 
     async def end(self) -> None:
-        """Look no more."""
+        """Stop looking for topics."""
         await self._topic_watcher.end()
 
     async def _look(self) -> None:

@@ -71,7 +71,7 @@ class Subscription:
 
     @property
     def subscription(self) -> Subscription | None:
-        """This, while anything is subscribed to or assigned."""
+        """This object, while anything is subscribed to or assigned."""
         return self if self.active else None
 
     @property
@@ -165,7 +165,7 @@ class Subscription:
         self.subscribed_pattern = self.listener = None
 
     def pause(self, tp: Any) -> None:
-        """Hand nothing of it out."""
+        """Deliver no records of the partition."""
         with _translating:
             self._inner.pause(tp)
 
@@ -180,7 +180,7 @@ class Subscription:
             return {TopicPartition(*tp) for tp in self._inner.paused()}
 
     def seek(self, tp: Any, offset: int) -> None:
-        """Go on with this offset."""
+        """Continue at this offset."""
         with _translating:
             self._inner.seek(tp, offset)
 
@@ -191,7 +191,7 @@ class Subscription:
         await (self._whole_topics or self._matched).begin()
 
     async def end(self) -> None:
-        """Look no more."""
+        """Stop looking for topics."""
         self._pairs.end()
         await (self._whole_topics or self._matched).end()
 
@@ -240,7 +240,7 @@ class Assignment:
         return needed
 
     def state_value(self, tp: Any) -> PartitionState | None:
-        """How far the partition is."""
+        """The state of a partition; ``None`` if it is not assigned."""
         if tp not in self._inner.assignment():
             return None
         return PartitionState(self._inner, OurPartition(*tp))
@@ -285,7 +285,7 @@ class PartitionState:
 
     @property
     def has_valid_position(self) -> bool:
-        """Whether that is known."""
+        """Whether the position is known."""
         return self.position is not None
 
     @property

@@ -48,7 +48,7 @@ class WholeTopics:
         await self._topic_watcher.begin()
 
     async def end(self) -> None:
-        """Look no more."""
+        """Stop looking for partitions."""
         await self._topic_watcher.end()
 
     async def _assign(self) -> None:

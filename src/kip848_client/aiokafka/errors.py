@@ -223,7 +223,7 @@ class Translating:
             raise self.instead_of(error)
 
     def instead_of(self, error: ours.Kip848Error) -> Exception:
-        """What is raised."""
+        """The error to raise instead."""
         return translated(error)
 
 

@@ -1,4 +1,4 @@
-"""aiokafka's structs, as they are: what the swapped consumer and producer take and hand out."""
+"""aiokafka's structs, unchanged, as used by the replaced consumer and producer."""
 
 from __future__ import annotations
 
