@@ -1,4 +1,4 @@
-"""What a query asks brokers: partitions, their bounds, start positions, the group's offsets."""
+"""A query's requests to brokers: partitions, their bounds, start positions, the group's offsets."""
 
 from __future__ import annotations
 

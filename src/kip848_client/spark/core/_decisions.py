@@ -92,8 +92,8 @@ def texts_of(name: str, decision: Decision) -> list[str]:
 
 
 def kept_in(name: str, texts: Mapping[TopicPartition, str]) -> Kept:
-    """Read the metadata texts of a group. Ignored are texts that are not part of a decision, and
-    decisions of which some parts were replaced."""
+    """Read the metadata texts of a group. Texts that are not part of a decision are ignored, as are
+    decisions with some parts replaced."""
     parts: dict[tuple[str, int, str], dict[int, list[Participant]]] = {}
     counts: dict[tuple[str, int, str], int] = {}
     for text in texts.values():

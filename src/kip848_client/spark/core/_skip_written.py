@@ -1,4 +1,4 @@
-"""The option ``written``: what the output already has, and the source skips. Pure.
+"""The option ``written``: the ranges that the output already has, and that the source skips. Pure.
 
 A process may die after Spark has committed a batch and before its offsets are committed to the
 group. The group then assigns the partitions at the start of the batch. A sink that records what it

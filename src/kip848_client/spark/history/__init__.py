@@ -5,8 +5,8 @@
     tables = tables_of(spark, spark.read.parquet("history"))
     tables["partition_downtime"].show()
 
-The SQL is in files beside this one, a view or a table each; ``kip848_client.history.core`` computes
-the same in Python, and says what each column means.
+The SQL is in this folder, one file per view or table; ``kip848_client.history.core`` computes the
+same in Python, and documents each column.
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ class Running:
             if left_s <= 0:
                 return False
             try:
-                # in whole milliseconds, of which Spark wants one at least
+                # Spark needs whole milliseconds, at least one
                 wait: Any = max(0.001, left_s)  # any number, though its type says int
                 if self.query.awaitTermination(wait):
                     self._end("stopped")
