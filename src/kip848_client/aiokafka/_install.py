@@ -34,7 +34,7 @@ _installations: Final[list[Installation]] = []
 
 
 class Installation:
-    """What ``install`` has done. Call ``undo``, or leave the block.
+    """The result of ``install``. Call ``undo``, or leave the block.
 
     The classes stay in place until each installation is undone.
     """

@@ -35,8 +35,8 @@ __all__ = ["AIOKafkaProducer"]
 class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no types
     """``aiokafka.AIOKafkaProducer``, which sends each record once and in order.
 
-    A transaction cannot be committed when something of it was refused. Arguments, methods, results
-    and errors are aiokafka's; docs/how-to/come-from-aiokafka.md says what differs.
+    If any record or offset of a transaction is refused, it can only be aborted. Arguments, methods,
+    results and errors are aiokafka's; docs/how-to/come-from-aiokafka.md says what differs.
 
     Args:
         **settings: aiokafka's, and those of ``kip848_client.Producer``. The defaults are
@@ -153,7 +153,7 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
     async def commit_transaction(self) -> None:
         """Wait for everything that was sent in the transaction, and commit it.
 
-        If the caller is cancelled the commit goes on, as in aiokafka.
+        If the caller is cancelled the commit continues, as in aiokafka.
 
         Raises:
             TransactionAbortedError: Something of it was refused or lost; call
@@ -167,11 +167,11 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
     async def abort_transaction(self) -> None:
         """Drop what waits, and abort the transaction.
 
-        If the caller is cancelled the abort goes on, as in aiokafka.
+        If the caller is cancelled the abort continues, as in aiokafka.
 
         Raises:
             IllegalOperation: The producer has no ``transactional_id``, or no transaction is open.
-            KafkaError: The coordinator gave no answer in time; the abort goes on.
+            KafkaError: The coordinator gave no answer in time; the abort continues.
         """
         self._ensure_transactional()
         await self._to_its_end(self._inner.abort_transaction())
@@ -187,7 +187,7 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
 
         Args:
             offsets: By partition, as aiokafka takes them. ``None`` with a consumer: the position
-                after everything it has handed out.
+                after everything it has delivered.
             group_id: Name of the group. If a consumer of this process has read the partitions, the
                 offsets are committed for that member. Or that ``AIOKafkaConsumer``, or its
                 ``group_metadata()``, taken together with the offsets.

@@ -250,7 +250,7 @@ class Routes:
         return None if known is None else known[0]
 
     def available_partitions_for_topic(self, topic: str) -> Any:
-        """Those with a leader."""
+        """The partitions with a leader."""
         known = self._inner.partitions_known(topic)
         return None if known is None else known[1]
 

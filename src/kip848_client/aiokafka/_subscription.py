@@ -53,7 +53,7 @@ class Subscription:
         """Whether nothing was assigned since ``unsubscribe``."""
         self._waiting: list[asyncio.Future[None]] = []
 
-    # -- what it is ------------------------------------------------------------------------------
+    # -- state -----------------------------------------------------------------------------------
 
     @property
     def topics(self) -> frozenset[str]:
@@ -112,7 +112,7 @@ class Subscription:
         known = self._inner.partitions_for_topic(topic)
         return known is None or partition in known
 
-    # -- what changes it -------------------------------------------------------------------------
+    # -- changes ---------------------------------------------------------------------------------
 
     def subscribe(self, topics: AbstractSet[str], listener: Any = None) -> None:
         """Consume these topics."""
@@ -175,7 +175,7 @@ class Subscription:
             self._inner.resume(tp)
 
     def paused_partitions(self) -> set[Any]:
-        """Those that are paused."""
+        """The paused partitions."""
         with _translating:
             return {TopicPartition(*tp) for tp in self._inner.paused()}
 

@@ -96,14 +96,14 @@ class CommitInDoubtError(
     ours.CommitInDoubt,
     theirs.KafkaTimeoutError,  # type: ignore[misc]  # aiokafka has no types
 ):
-    """A commit was not answered in time; ``commit_transaction`` again tells how it ended."""
+    """A commit was not answered in time; call ``commit_transaction`` again to get its outcome."""
 
 
 class ProducerFailedError(
     ours.ProducerFailed,
     theirs.KafkaError,  # type: ignore[misc]  # aiokafka has no types
 ):
-    """This producer cannot go on; make a new one."""
+    """This producer cannot continue; create a new one."""
 
 
 _OWN: Final[dict[type[ours.BrokerError], type[RefusedByBrokerError]]] = {

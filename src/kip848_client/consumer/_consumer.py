@@ -243,12 +243,12 @@ class Consumer(GroupCalls[K, V]):
     def stop(
         self, *, leave: LeaveMode = LeaveMode.DEFAULT, timeout_ms: int | None = None
     ) -> Coroutine[Any, Any, None]:
-        """Finish what was handed out, commit it, leave the group and disconnect.
+        """Finish the delivered records, commit them, leave the group and disconnect.
 
-        Hands out nothing from the moment of the call. Waits until each task that holds records asks
+        Delivers nothing from the moment of the call. Waits until each task that holds records asks
         for more (it gets ``ConsumerClosed``) or returns; then its records are done. So are those of
         the task that calls ``stop``. With ``enable_auto_commit``, what is done is committed.
-        Records still in work when the time is over are not committed, and are read again.
+        Records still being processed at the deadline are not committed, and are read again.
 
         Once begun, it runs to its end even if the caller is cancelled. A second call waits for the
         first, shortens its time if its own is shorter, and repeats the steps that failed. A call
@@ -281,8 +281,8 @@ class Consumer(GroupCalls[K, V]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # A record whose processing raised is not done: it is not committed and comes again. An
-        # error that was caught before it got here does not count.
+        # A record whose processing raised is not done: it is not committed and is delivered again.
+        # An error that was caught before it got here does not count.
         await self._stop(LeaveMode.DEFAULT, None, calling_task(), done=error is None)
 
     async def _stop(
@@ -306,7 +306,7 @@ class Consumer(GroupCalls[K, V]):
         if group_driver is not None and len(group_driver.callback_failures) > before:
             raise group_driver.callback_failures[before]
 
-    # -- what to consume -------------------------------------------------------------------------
+    # -- subscription and assignment -------------------------------------------------------------
 
     def subscribe(
         self,
@@ -317,7 +317,7 @@ class Consumer(GroupCalls[K, V]):
         """Join the group for these topics; replaces the former subscription.
 
         Takes effect in ``start``, or at once if the consumer runs. Topics and ``pattern`` together
-        mean the union. A topic need not exist yet: it is consumed as soon as it does.
+        subscribe to the union. A topic need not exist yet: it is consumed as soon as it does.
 
         Args:
             topics: Names of topics.
@@ -329,7 +329,7 @@ class Consumer(GroupCalls[K, V]):
         Raises:
             ConfigError: There are neither topics nor a pattern, a name or the pattern is not legal,
                 the listener lacks a method, or there is no ``group_id``.
-            LocalProtocolError: Partitions were assigned by hand; call ``unsubscribe`` first.
+            LocalProtocolError: Partitions were assigned manually; call ``unsubscribe`` first.
             ConsumerClosed: The consumer was stopped.
         """
         self.check_home()
@@ -359,7 +359,7 @@ class Consumer(GroupCalls[K, V]):
     def unsubscribe(self) -> None:
         """Leave the group in the background, or drop the manual assignment.
 
-        Hands out nothing from the moment of the call. With ``enable_auto_commit``, what is done is
+        Delivers nothing from the moment of the call. With ``enable_auto_commit``, what is done is
         committed first: the records of the calling task, and those that other tasks report as done
         by asking for more (a member waits for them at most ``default_api_timeout_ms``). Without it,
         commit before this call. You may subscribe again at once.
@@ -416,9 +416,9 @@ class Consumer(GroupCalls[K, V]):
             NoOffsetForPartition: Neither a committed offset nor ``auto_offset_reset`` says where to
                 begin. Raised again until you ``seek``, as the next two are.
             OffsetOutOfRange: The position is not in the log, and ``auto_offset_reset`` does not say
-                where to go on.
+                where to continue.
             LogTruncated: The leader's log diverged from what was read (KIP-320).
-            TopicGone: A topic was deleted. Raised once: call again to go on.
+            TopicGone: A topic was deleted. Raised once: call again to continue.
             CallbackError: The listener failed. Raised once.
             BrokerError: A broker refused something (access to a topic, for example). Raised once.
             NotAssigned: One of ``partitions`` is not assigned to this consumer.
@@ -449,8 +449,8 @@ class Consumer(GroupCalls[K, V]):
                 ``max_poll_records``, without a limit unless it is set.
 
         Returns:
-            A coroutine; awaited, it gives lists of records by partition. It is empty when the time
-            is over, and when the consumer is stopped while the call waits.
+            A coroutine; awaited, it gives lists of records by partition. It is empty after the
+            timeout, and when the consumer is stopped while the call waits.
 
         Raises:
             Kip848Error: As ``getone``. Records before an unreadable one are returned first; the
@@ -478,7 +478,7 @@ class Consumer(GroupCalls[K, V]):
     ) -> Coroutine[Any, Any, dict[TopicPartition, RecordBatchView[K, V]]]:
         """Get buffered records as columns: as ``getmany``, without one object per record.
 
-        All records of a view count as handed out, and a commit covers them. Deserializers run only
+        All records of a view count as delivered, and a commit covers them. Deserializers run only
         when you call the view's ``records()``.
 
         Args:
@@ -533,7 +533,7 @@ class Consumer(GroupCalls[K, V]):
     # -- positions -------------------------------------------------------------------------------
 
     def seek(self, partition: tuple[str, int], offset: int) -> None:
-        """Move the position: the record at ``offset`` is the next to be handed out.
+        """Move the position: the record at ``offset`` is the next to be delivered.
 
         If there is no such record, the setting ``auto_offset_reset`` applies.
 
@@ -614,7 +614,7 @@ class Consumer(GroupCalls[K, V]):
         return {tp: None if found is None else found.offset for tp, found in stored.items()}
 
     async def position(self, partition: tuple[str, int]) -> int:
-        """Get the offset of the next record to be handed out, waiting until it is known.
+        """Get the offset of the next record to be delivered, waiting until it is known.
 
         Args:
             partition: Topic and partition.
@@ -623,7 +623,7 @@ class Consumer(GroupCalls[K, V]):
             The offset.
 
         Raises:
-            NotAssigned: The partition is not assigned to this consumer, or is taken away meanwhile.
+            NotAssigned: The partition is not assigned to this consumer, or is revoked meanwhile.
             NoOffsetForPartition: Neither a committed offset nor ``auto_offset_reset`` says where to
                 begin. Other errors that stop the partition are raised the same way.
             ConsumerClosed: The consumer was stopped, also while the call waits.
@@ -632,9 +632,9 @@ class Consumer(GroupCalls[K, V]):
         return await engine.positions.wait_for(self._assigned(partition))
 
     def pause(self, *partitions: tuple[str, int]) -> None:
-        """Hand out no records of these partitions until ``resume``.
+        """Deliver no records of these partitions until ``resume``.
 
-        They stay assigned, provided that you go on asking for records.
+        They stay assigned, provided that you continue to ask for records.
 
         Args:
             *partitions: Which ones. Without any, nothing happens.
@@ -646,7 +646,7 @@ class Consumer(GroupCalls[K, V]):
         fetching.post(Paused(tuple(self._assigned(each) for each in partitions)))
 
     def resume(self, *partitions: tuple[str, int]) -> None:
-        """Hand out records of paused partitions again.
+        """Deliver records of paused partitions again.
 
         Args:
             *partitions: Which ones. Without any, nothing happens.
@@ -682,7 +682,7 @@ class Consumer(GroupCalls[K, V]):
         Args:
             offsets: By partition: the offset of the *next* record to read, or a tuple of that and a
                 text of at most 32,767 bytes in UTF-8, or an ``OffsetAndMetadata``. Default: the
-                position after everything handed out, to any task of this consumer.
+                position after everything delivered, to any task of this consumer.
 
         Returns:
             What was stored. Empty when there is nothing to commit.
@@ -690,7 +690,7 @@ class Consumer(GroupCalls[K, V]):
         Raises:
             CommitFailed: Some offsets were not stored; it has their partitions and offsets, and the
                 others are stored. Mostly the group has taken a partition since its records were
-                handed out (``max_poll_interval_ms``, a fence, a rebalance). Its new owner reads
+                delivered (``max_poll_interval_ms``, a fence, a rebalance). Its new owner reads
                 those records again.
             NotAssigned: A partition in ``offsets`` was never ours, or ``offsets`` is ``None`` and
                 nothing is subscribed to or assigned.

@@ -314,7 +314,7 @@ class Engine(Generic[K, V]):
     def _api_deadline_ms(self) -> int:
         return self.clock.now_ms() + self.config.default_api_timeout_ms
 
-    # -- what is consumed ------------------------------------------------------------------------
+    # -- subscription and assignment -------------------------------------------------------------
 
     def subscribe(self, topics: frozenset[str], pattern: str | None) -> None:
         """Subscribe as a member of the group, joining at once."""

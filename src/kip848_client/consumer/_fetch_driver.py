@@ -257,7 +257,7 @@ class FetchDriver:
         else:
             future.set_result(result)
 
-    # -- what takes time ---------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------
 
     async def _fetch(self, command: SendFetch) -> None:
         fetch, node = command.fetch, command.node

@@ -34,7 +34,7 @@ class GroupCalls(Observability[K, V]):
 
         Returns:
             The group, the member id and its epoch. Without a membership (not started, not joined,
-            left, or assigned by hand) the epoch is -1 and the member id is empty.
+            left, or assigned manually) the epoch is -1 and the member id is empty.
 
         Raises:
             LocalProtocolError: There is no ``group_id``.

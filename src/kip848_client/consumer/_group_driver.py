@@ -113,7 +113,7 @@ class Assignment(Protocol):
         ...
 
     def released(self, partitions: Collection[TopicPartition]) -> None:
-        """These are not assigned any more."""
+        """Remove these partitions from the assignment."""
         ...
 
     def fetch_only(
@@ -395,7 +395,7 @@ class GroupDriver:
         """Describe the waits of more than a second."""
         return self._waits.problems(self._clock.now_ms())
 
-    # -- what takes time ---------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------
 
     async def _answer(self, ask: Callable[..., Awaitable[Input]], *arguments: Output) -> None:
         self.post(await ask(*arguments))

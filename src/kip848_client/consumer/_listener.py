@@ -32,7 +32,7 @@ class RebalanceListener(Protocol):
     instead of ``on_partitions_revoked`` for partitions that another member may own already. Without
     it, ``on_partitions_revoked`` is called for these too, as in Java.
 
-    Calls are made one at a time, while heartbeats go on. A method may use the consumer (commit,
+    Calls are made one at a time, while heartbeats continue. A method may use the consumer (commit,
     seek, pause, position), but not ``stop`` it. A method that raises, or takes longer than
     ``rebalance_callback_timeout_ms`` (default: ``max_poll_interval_ms``), has failed: the next call
     for records raises ``CallbackError``, and after that the method is called again for the same
@@ -40,9 +40,9 @@ class RebalanceListener(Protocol):
     """
 
     def on_partitions_revoked(self, revoked: set[TopicPartition], /) -> Awaitable[None] | None:
-        """Finish work on partitions that are given up when this returns: commit and flush.
+        """Finish work on partitions that are released when this returns: commit and flush.
 
-        No records of them are handed out any more. They are still in ``assignment()``.
+        No more records of them are delivered. They are still in ``assignment()``.
 
         Args:
             revoked: Only the partitions that go.
@@ -51,8 +51,8 @@ class RebalanceListener(Protocol):
             ``None``, or an awaitable that is awaited.
 
         Raises:
-            Exception: Whatever your method raises becomes a ``CallbackError``; the group hears
-                nothing until a later call succeeds.
+            Exception: Whatever your method raises becomes a ``CallbackError``; the group is not
+                notified until a later call succeeds.
         """
         ...
 

@@ -42,7 +42,7 @@ class OffsetQueries(Generic[K, V]):
         """The settings. Frozen."""
         return self._config
 
-    # -- what is assigned ------------------------------------------------------------------------
+    # -- assignment ------------------------------------------------------------------------------
 
     def assignment(self) -> frozenset[TopicPartition]:
         """Get the partitions that are assigned now.
@@ -50,7 +50,7 @@ class OffsetQueries(Generic[K, V]):
         A new partition appears in it directly before ``on_partitions_assigned`` is called. A
         partition that is revoked or lost leaves it when ``on_partitions_revoked`` or
         ``on_partitions_lost`` has returned, so that the listener can still commit and look at
-        positions; records are not handed out from the step in which its revocation begins. Before
+        positions; records are not delivered from the step in which its revocation begins. Before
         ``start`` it has what ``assign`` got.
 
         Returns:

@@ -350,7 +350,7 @@ class RecordPath(Generic[K, V]):
             if not future.done():
                 future.set_result(None)
 
-    # -- what the core says ------------------------------------------------------------------
+    # -- notifications of the core -----------------------------------------------------------
 
     def positioned(self, told: Positioned) -> None:
         tp, offset = told.partition, told.offset
@@ -369,7 +369,7 @@ class RecordPath(Generic[K, V]):
             if reading.cursor.generation != self._core.generation(tp):
                 del self._readings[tp]
 
-    # -- what the application is busy with ---------------------------------------------------
+    # -- records in flight -------------------------------------------------------------------
 
     @property
     def in_flight(self) -> InFlight:

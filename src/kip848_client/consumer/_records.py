@@ -34,9 +34,9 @@ class OffsetAndTimestamp(NamedTuple):
 
 
 class OffsetForTransaction(NamedTuple):
-    """What a producer commits for a consumer: the next offset to read, the leader epoch of the
-    record before it (-1: not known), a text, and the id of the topic that was read, if it is known:
-    a topic that was created again under its name is another one."""
+    """The offset that a producer commits for a consumer: the next offset to read, the leader epoch
+    of the record before it (-1: not known), a text, and the id of the topic that was read, if it is
+    known: a recreated topic is another one."""
 
     offset: int
     leader_epoch: int

@@ -1,8 +1,8 @@
 """A ``commit()`` of the application, and its handling of partitions that are no longer ours.
 
-An application that commits after its work, and acts on that, must learn if its work was in vain:
-the group has revoked the partition meanwhile, and another member gets the same records. So
-``commit`` stores what can be stored and raises ``CommitFailed`` for the rest, whatever the reason.
+An application that commits after its work, and acts on that, must learn if its work was lost: the
+group has revoked the partition meanwhile, and another member gets the same records. So ``commit``
+stores what can be stored and raises ``CommitFailed`` for the rest, whatever the reason.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a client reports of itself: metrics, events, health and KIP-714 telemetry.
+"""A client's observable state: metrics, events, health and KIP-714 telemetry.
 
 The events of ``Consumer.events()``, the health of ``Consumer.health()`` and ``Metrics`` are
 imported with their first use.

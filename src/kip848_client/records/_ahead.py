@@ -33,7 +33,7 @@ _NOTHING: Final[Iterator[Any]] = iter(())
 
 
 class NotMade(Exception):
-    """There are records, but none is made: let these readers make some, then ask again."""
+    """There are records, but none is deserialized: let these readers make some, then ask again."""
 
     def __init__(self, readers: Sequence[AheadReader]) -> None:
         super().__init__(readers)

@@ -69,7 +69,7 @@ class Gathered:
     next_offset: int = -1
     """The position after them."""
     timestamp_type: int = -1
-    """One for all, see ``Record.timestamp_type``; -1 while there are none."""
+    """The timestamp type of all records, see ``Record.timestamp_type``; -1 while there are none."""
     size_bytes: int = 0
     stopped: bool = False
     """Whether the next record is unreadable, or has another timestamp type."""

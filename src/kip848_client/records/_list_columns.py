@@ -26,7 +26,7 @@ class ListColumns:
         self.keys: list[bytes | None] = []
         self.values: list[bytes | None] = []
         self.headers: dict[int, Headers] = {}
-        """Of those rows that have some."""
+        """Headers by row, for rows that have any."""
 
     @classmethod
     def of(cls, other: Columns) -> ListColumns:

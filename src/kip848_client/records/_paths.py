@@ -17,7 +17,7 @@ __all__ = ["COMPILED", "PATHS", "open_batch", "wants_header"]
 _Open = Callable[[bytes, BatchRef, Cursor, Decoding, Payload | None], OpenBatch]
 
 PATHS: Final[dict[bool, _Open]] = {False: ListBatch}
-"""By whether it is compiled."""
+"""Readers, by whether they are compiled."""
 if ALLOWED:
     try:
         from kip848_client.records._scanned import scanned

@@ -18,7 +18,7 @@ class Payload(NamedTuple):
 
     data: bytes
     start: int
-    """Where they start: after ``uncompressed_header``, if the codec needs one."""
+    """Where the records start: after ``uncompressed_header``, if the codec needs one."""
     is_whole: bool
     """False if ``max_decompressed_batch_bytes`` was reached before their end."""
 

@@ -92,7 +92,7 @@ class RecordBatchView(Generic[K, V]):
 
         Returns:
             An iterator. It raises ``RecordUnreadable`` when a deserializer raises. That moves no
-            position: what the view holds counts as handed out.
+            position: all records of the view count as delivered.
 
         Raises:
             LocalProtocolError: A deserializer has to be awaited; use ``records_async``.

@@ -103,7 +103,7 @@ class TopicDirectory:
         self._asking: asyncio.Lock = asyncio.Lock()
         self._soon: asyncio.Event = asyncio.Event()
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- views -------------------------------------------------------------------------------
 
     def name_of(self, topic_id: TopicId) -> str | None:
         return self._names.get(topic_id)
@@ -116,7 +116,7 @@ class TopicDirectory:
         known = self._topics.get(topic)
         return None if known is None else known[1]
 
-    # -- what is kept up to date -------------------------------------------------------------
+    # -- topics kept up to date --------------------------------------------------------------
 
     def want(self, topics: Collection[str]) -> None:
         self._wanted = frozenset(topics)

@@ -111,7 +111,7 @@ class GroupOffsets(StreamingQueryListener):
     def close(self, timeout_s: float = 10.0) -> None:
         """Commit what the query has processed so far, and stop listening.
 
-        Call it after the query has ended, or to let it go on without a group. If the commit does
+        Call it after the query has ended, or to let it continue without a group. If the commit does
         not succeed in time, that is logged: the next run of the query commits it. A second call
         does nothing. Raises nothing for what brokers do.
 

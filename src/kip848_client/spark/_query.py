@@ -77,8 +77,8 @@ class QueryControl(StreamingQueryListener):
             timeout_s: How long the source may take, in seconds.
 
         Raises:
-            TransportError: The source cannot be reached, or is not done in time. The query goes on:
-                ``query.stop()`` ends it, and its batch is repeated.
+            TransportError: The source cannot be reached, or is not done in time. The query
+                continues: ``query.stop()`` ends it, and its batch is repeated.
         """
         self._ask({"drain": True}, timeout_s)
         self._query.stop()

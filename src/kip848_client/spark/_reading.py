@@ -125,7 +125,7 @@ class _Reading:
                 self._finish(tp)
 
     def _continue_after(self, err: OffsetOutOfRange) -> None:
-        """The records do not exist (any more)."""
+        """Handle records that do not exist (any more)."""
         tp = TopicPartition(err.topic, err.partition)
         wanted = self._left.get(tp)
         if wanted is None:
@@ -149,7 +149,7 @@ class _Reading:
             self._finish(tp)
 
     def _continue_without(self, topic: str) -> None:
-        """It was deleted since the batch was planned."""
+        """Continue without a topic that was deleted since the batch was planned."""
         if self._options.fails_on_data_loss:
             raise DataLost(
                 f"records are lost: topic {topic} was deleted while it was read. Set "

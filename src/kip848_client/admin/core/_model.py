@@ -119,15 +119,15 @@ class WorkerState(StrEnum):
     STABLE = "Stable"
     """It has its full assignment for its epoch."""
     UNREVOKED = "Unrevoked"
-    """It still has to give items up."""
+    """It still has to release items."""
     UNRELEASED = "Unreleased"
-    """It waits for items that other workers have not given up yet."""
+    """It waits for items that other workers have not released yet."""
     UNKNOWN = "Unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerDescription:
-    """What a Kafka Connect worker reports and runs. Items are sorted."""
+    """The state of a Kafka Connect worker."""
 
     url: str | None
     """The URL for other workers (``rest.advertised.*``); ``None`` if it is not reported."""
@@ -138,7 +138,7 @@ class WorkerDescription:
     """Its current items. In a classic group: what it ran when it joined, plus the leader's
     changes."""
     revoking: tuple[WorkerItem, ...] = ()
-    """Items that it still has to give up."""
+    """Items that it still has to release."""
     target_assignment: tuple[WorkerItem, ...] | None = None
     """Its target items; ``None`` in a classic group."""
     state: WorkerState | None = None
@@ -232,7 +232,7 @@ class GroupDescription:
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffset:
-    """What a group has committed for a partition.
+    """A group's committed offset of a partition.
 
     Attributes:
         offset: The offset of the next record to read.

@@ -55,7 +55,7 @@ class ToLatest:
 
 @dataclass(frozen=True, slots=True)
 class ToCurrent:
-    """To what is committed now; where nothing is, to the end of the log."""
+    """To the committed offset; without one, to the end of the log."""
 
 
 @dataclass(frozen=True, slots=True)

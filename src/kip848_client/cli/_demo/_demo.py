@@ -24,7 +24,7 @@ _FRAME_S: Final = 0.2
 
 
 class Action(Enum):
-    """What a step does to a process."""
+    """The effect of a step on a process."""
 
     START = auto()
     STOP = auto()

@@ -1,4 +1,4 @@
-"""What is configured in the demo, and which steps it performs.
+"""The configuration and the steps of the demo.
 
 No step has a time: it is performed when the group has been stable for a moment after the step
 before. Only a worker that restarts comes back at once.

@@ -46,7 +46,7 @@ class Event:
     """Base class of all events."""
 
 
-# -- what is assigned, by the group or by hand ---------------------------------------------------
+# -- assignment, by the group or manual ----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class TopicsLimited(Event):
     topics: frozenset[str] | None
 
 
-# -- what the application does -------------------------------------------------------------------
+# -- the application -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class Undecodable(Event):
     """Another fetch would return the same bytes: the partition stops at once."""
 
 
-# -- what the cluster says -----------------------------------------------------------------------
+# -- answers of the cluster ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

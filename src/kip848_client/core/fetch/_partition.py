@@ -65,7 +65,7 @@ class Phase(Enum):
     SEEKING_START = "seeking-start"
     """A position is being looked up."""
     READY = "ready"
-    """It has a position."""
+    """The partition has a position."""
     CHECKING = "checking"
     """A broker reported the position as out of range; before that is believed, the leader is asked
     for its range."""

@@ -123,7 +123,7 @@ class PartitionErrors:
         partition.mark(RESTING, on=True)
         self.alarm(partition, until_ms)
 
-    # -- telling -----------------------------------------------------------------------------
+    # -- reporting ---------------------------------------------------------------------------
 
     def stop(self, partition: Partition, error: Kip848Error, again: Phase | None) -> None:
         """Stop a partition until the error is raised. ``again``: the phase in which to retry after

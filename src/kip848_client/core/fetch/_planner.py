@@ -132,7 +132,7 @@ class Planner:
         """Bytes that open requests may bring."""
         return self._reserved_bytes
 
-    # -- what is to be fetched ---------------------------------------------------------------
+    # -- partitions to fetch -----------------------------------------------------------------
 
     def expect(self, now_ms: int, partition: Partition) -> None:
         """Expect a partition that has started, or will soon have another position: until it was in

@@ -167,7 +167,7 @@ class Positions:
         self._reset_done = self._on_reset
         """Bound once: there are as many resets as partitions."""
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- views -------------------------------------------------------------------------------
 
     @property
     def deadline_ms(self) -> int | None:
@@ -239,10 +239,10 @@ class Positions:
             self.forget(tp)
         self._over.clear()
 
-    # -- what happens ------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------
 
     def is_open(self, number: int) -> bool:
-        """Whether this look-up of committed offsets is under way."""
+        """Whether this look-up of committed offsets is open."""
         return number in self._committed
 
     def answered(
@@ -495,7 +495,7 @@ class Positions:
             self._in_range.pop(tp, None)
             self._by_policy(now_ms, search)
 
-    # -- inside: what is told ----------------------------------------------------------------
+    # -- inside: reports ---------------------------------------------------------------------
 
     def _complain(self, now_ms: int) -> None:
         """Log long searches, one line per reason."""

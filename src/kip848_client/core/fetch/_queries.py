@@ -8,8 +8,8 @@ time: brokers answer the requests of a connection one after the other, so a seco
 nothing. A partition is named once per request (brokers refuse duplicates), and a request has one
 isolation level; the rest goes into the next one.
 
-Old questions may share a request with new ones, but no question is answered by a request that was
-sent before it was asked: the end of a partition may have moved since.
+Old questions may share a request with new ones, but no question is answered by a request sent
+before it was asked: the end of a partition may have moved since.
 
 ListOffsets identifies topics by name. So a question remembers the topic id that the name had when
 the request was sent, and an answer counts only if the name still has that id; a question for an
@@ -199,7 +199,7 @@ class Queries:
         self._announce_ms: int | None = None
         """When to log the look-ups that users wait for."""
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- views -------------------------------------------------------------------------------
 
     @property
     def deadline_ms(self) -> int | None:
@@ -278,7 +278,7 @@ class Queries:
         for lookup in tuple(self._lookups):
             self._end(now_ms, lookup, ConsumerClosed("the consumer is closed"))
 
-    # -- what happens ------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------
 
     def is_open(self, query: int) -> bool:
         """Whether this request is open."""

@@ -256,7 +256,7 @@ class FetchSession:
                 known[key] = want
         return known
 
-    # -- what answers do to it -------------------------------------------------------------------
+    # -- effects of answers ----------------------------------------------------------------------
 
     def _ended(self) -> Difference:
         sent = self._open

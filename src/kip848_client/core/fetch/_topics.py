@@ -77,7 +77,7 @@ class Topics:
         for topic_id in sorted(event.gone):
             self._on_gone(now_ms, topic_id)
 
-    # -- what is there -----------------------------------------------------------------------
+    # -- existing topics ---------------------------------------------------------------------
 
     def _on_topic(self, now_ms: int, told: TopicLeaders) -> None:
         topic, topic_id = told.topic, told.topic_id
@@ -126,7 +126,7 @@ class Topics:
         self._out.append(Notice(text, warning=True))
         return True
 
-    # -- what is not there -------------------------------------------------------------------
+    # -- missing topics ----------------------------------------------------------------------
 
     def _on_gone(self, now_ms: int, topic_id: TopicId) -> None:
         """Handle an id unknown to the cluster. It may be too new: brokers learn of topics with a

@@ -160,7 +160,7 @@ class GroupCore:
         self._started = False
         """Whether the committer's interval runs."""
 
-    # -- what a driver reads -----------------------------------------------------------------
+    # -- for the driver ----------------------------------------------------------------------
 
     @property
     def deadline_ms(self) -> int | None:
@@ -233,7 +233,7 @@ class GroupCore:
                 self._step_member(event)
 
     def _settle(self) -> None:
-        """Until no part has anything to say and nothing is due."""
+        """Process events between the parts until there are none and nothing is due."""
         if not self._started:
             self._started = True
             self._step_committer(CommitTimer())
@@ -267,7 +267,7 @@ class GroupCore:
         self._inner.append(event)
 
     def _note(self, event: Event) -> None:
-        """What an event that the member has taken means beside the member."""
+        """Handle the effects of a member's event on the other parts."""
         match event:
             case Subscribed():
                 self._calls.attach()

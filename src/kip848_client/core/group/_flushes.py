@@ -72,7 +72,7 @@ class Flushes:
 
     @property
     def due_ms(self) -> int | None:
-        """When a wait for the application is given up; ``None`` for never."""
+        """When a wait for the application expires; ``None`` for never."""
         waits = [each.wait_until_ms for each in self._flushes if each.wait is not None]
         return min(waits, default=None)
 

@@ -43,7 +43,7 @@ class Ending(Enum):
     """The effect of an answer on the work."""
 
     STALE = "stale"
-    """It did not belong to open work."""
+    """The answer did not belong to open work."""
     GOING_ON = "going on"
     RECONCILED = "reconciled"
     FAILED = "failed"
@@ -87,7 +87,7 @@ class CallbackWork:
 
     @property
     def flush_by_ms(self) -> int | None:
-        """When an open flush is given up."""
+        """The deadline of an open flush."""
         return None if self._work is None else self._work.flush_by_ms
 
     def claimed(self) -> Assignment:
@@ -138,7 +138,7 @@ class CallbackWork:
         self.cancel()
         self.assignment.clear()
 
-    # -- beginnings --------------------------------------------------------------------------
+    # -- starting work -----------------------------------------------------------------------
 
     def reconcile(self, now_ms: int) -> Ending | None:
         """Begin the next reconciliation, if one is needed and none is open; ``None`` otherwise."""

@@ -119,7 +119,7 @@ class MemberCore:
         """Rate limit of repeated errors."""
         self._stale_answers = 0
 
-    # -- what a driver reads -----------------------------------------------------------------
+    # -- for the driver ----------------------------------------------------------------------
 
     @property
     def state(self) -> MemberState:
@@ -600,7 +600,7 @@ class MemberCore:
         if self._leave is not None:
             self._leave.seek(self._now)
 
-    # -- what everything uses ----------------------------------------------------------------
+    # -- shared helpers ----------------------------------------------------------------------
 
     def _emit(self, command: do.Command) -> None:
         self._out.append(command)

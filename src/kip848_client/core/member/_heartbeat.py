@@ -21,7 +21,7 @@ each time. Urgent heartbeats (joining, acknowledging, a changed subscription) sk
 never the backoff, and a budget bounds how many are sent per second, so that no behaviour of a
 broker or an application can turn the member into a busy loop.
 
-While the assignment changes there are more heartbeats than these, see ``_settling``.
+While the assignment changes there are additional heartbeats, see ``_extra_heartbeats``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What holds after every step of a member. A broken line here is a bug of the member."""
+"""Invariants after every step of a member. A violation is a bug of the member."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How soon heartbeats were answered, and for how long none was."""
+"""Latency of heartbeats, and times without an answer."""
 
 from __future__ import annotations
 

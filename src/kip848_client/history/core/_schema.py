@@ -26,7 +26,7 @@ SCHEMA: Final = 1
 
 
 class Role(Enum):
-    """Who writes an event."""
+    """The kind of writer of an event."""
 
     CONSUMER = "consumer"
     """A consumer, of its own membership."""
@@ -61,7 +61,7 @@ class Kind(NamedTuple):
     writers: str
     meaning: str
     fields: tuple[str, ...] = ()
-    """The fields that it has beside those of all."""
+    """Its fields in addition to those of all kinds."""
 
 
 class Column(NamedTuple):

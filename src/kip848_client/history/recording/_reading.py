@@ -32,7 +32,7 @@ class Complaint(NamedTuple):
 
 @dataclass(slots=True)
 class Record:
-    """What was found in some files of events."""
+    """The content of some files of events."""
 
     events: list[HistoryEvent] = field(default_factory=list[HistoryEvent])
     """All events, with duplicates."""

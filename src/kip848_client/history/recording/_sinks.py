@@ -160,4 +160,4 @@ class HistoryTopic:
 
 
 LOSSES: Final = (OSError, Kip848Error)
-"""What a sink may raise."""
+"""The errors that a sink may raise."""

@@ -119,7 +119,7 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
         return bool(self._loop.time() >= self._due_at_s)
 
     async def answered(self, timeout_s: float) -> None:
-        """Wait until all requests are answered or given up, or the timeout has passed."""
+        """Wait until all requests are answered or abandoned, or the timeout has passed."""
         pending = [answer for _, _, answer in self._requests if not answer.done()]
         if pending:
             await asyncio.wait(pending, timeout=timeout_s)

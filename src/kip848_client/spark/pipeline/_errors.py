@@ -10,7 +10,7 @@ __all__ = ["DriverReplaced", "OutputRefused", "PipelineFailed"]
 class PipelineFailed(Kip848Error):
     """The pipeline ended with an error.
 
-    What it has not written completely is not committed: a restart goes on there.
+    Rows that were not written completely are not committed: a restart continues there.
     """
 
 

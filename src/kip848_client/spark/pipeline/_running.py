@@ -95,7 +95,7 @@ class Running:
         self._spark.streams.addListener(self._listener)
 
     def ends_with(self, held: ExitStack) -> None:
-        """Keep what is to be released in the end; for ``Pipeline``. Raises nothing.
+        """Keep the resources to release at the end; for ``Pipeline``. Raises nothing.
 
         Args:
             held: What to close.

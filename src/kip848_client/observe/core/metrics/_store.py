@@ -110,7 +110,7 @@ class Metrics:
     ``stop``.
 
     If two clients have the same tags (``client_id``, and ``group_id``), the second gets a number
-    after its ``client-id``, so that they can be told apart.
+    after its ``client-id``, so that they can be distinguished.
 
     Args:
         per_partition: Keep the metrics of single partitions (``records-lag``, ``records-lead``).
@@ -132,7 +132,7 @@ class Metrics:
             now_ms: The client's clock, in milliseconds.
 
         Returns:
-            Where the client counts.
+            The client's metrics.
         """
         client = ClientMetrics(self._own(tags), now_ms, per_partition=self._per_partition)
         self._clients.append(client)

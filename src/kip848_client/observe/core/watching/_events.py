@@ -80,9 +80,9 @@ class PartitionsAssigned(MembershipEvent):
 
 @dataclass(frozen=True, slots=True)
 class PartitionsRevoked(MembershipEvent):
-    """Partitions are given up for other members; the listener is about to be called.
+    """Partitions are released for other members; the listener is about to be called.
 
-    If the listener fails they are not given up, and this event comes again.
+    If the listener fails they are not released, and this event comes again.
 
     Attributes:
         partitions: Which ones.
@@ -143,7 +143,7 @@ class CoordinatorLost(MembershipEvent):
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorUnreachable(MembershipEvent):
-    """No coordinator answers. Comes again every 30 s.
+    """No coordinator answers. Repeated every 30 s.
 
     Attributes:
         silent_ms: For how long, in milliseconds.
@@ -195,7 +195,7 @@ class EventLoopBlocked(MembershipEvent):
 class StaleCommit(MembershipEvent):
     """The coordinator refused a commit with STALE_MEMBER_EPOCH.
 
-    A commit that the application called for, or that comes before partitions are given up, is
+    A commit that the application called for, or that comes before partitions are released, is
     repeated with the new epoch.
 
     Attributes:
