@@ -85,7 +85,8 @@ class Fault:
             raise ConfigError(f"fault {self.name!r}: {amount} is negative")
 
     def _check_answer(self, response: Message) -> None:
-        """Its values must be valid, and at least one version must have a field for each of them."""
+        """Check that its values are valid, and that at least one version has a field for each of
+        them."""
         if self.match.api is None:
             raise ConfigError(f"fault {self.name!r}: an answer needs match.api")
         api = api_named(self.match.api)
@@ -102,6 +103,6 @@ class Fault:
                 write_response(response, api, version, 0)
             except WireError as err:
                 problems.append(err)
-        wrong = [err for err in problems if err.__cause__ is not None]  # no version's matter
+        wrong = [err for err in problems if err.__cause__ is not None]  # wrong in every version
         if wrong or (problems and len(problems) == high - low + 1):
             raise ConfigError(f"fault {self.name!r}: {(wrong or problems)[0]}")

@@ -163,14 +163,14 @@ class FaultInjector:
 
     @property
     def deadline_ms(self) -> int | None:
-        """When something that was held back is due."""
+        """When the next held-back item is due."""
         return self._later[0][0] if self._later else None
 
     def step(
         self, now_ms: int, event: Input, core: Step, *, spared: bool = False
     ) -> tuple[Output, ...]:
-        """The core's step, spoiled. A ``spared`` request is hit by nothing, but what it causes to
-        be sent to others may be."""
+        """Run the core's step with faults applied. No fault hits a ``spared`` request, but faults
+        may hit messages to other connections that it causes."""
         if not (self._armed or self._later or self._spoiled or self._doubled or self._muted):
             return core(now_ms, event)
         outputs: list[Output] = []
@@ -190,7 +190,8 @@ class FaultInjector:
         return tuple(outputs)
 
     def restarted(self) -> None:
-        """All connections are gone with the brokers, and whatever was on its way through them."""
+        """Drop everything held back: all connections are gone with the brokers, and all messages in
+        transit on them."""
         for kept in (self._spoiled, self._doubled, self._muted, self._later):
             kept.clear()
 
@@ -211,8 +212,8 @@ class FaultInjector:
     def _fault(self, now_ms: int, event: RequestReceived) -> Fault | None:
         if not self._armed:
             return None
-        names = cache(self._topic_names)  # made for none, or for all that look at topics
-        # every fault counts the requests that it matches, whether it is its turn or not
+        names = cache(self._topic_names)  # built at most once, only if a match needs topics
+        # every fault counts the requests that it matches, even if another one hits them
         taken = [armed for armed in self._armed if armed.takes(event, names)]
         self._armed = [armed for armed in self._armed if not armed.is_spent]
         if not taken:
@@ -277,7 +278,7 @@ class FaultInjector:
             self._take(now_ms, output, outputs)
 
     def _take(self, now_ms: int, output: Output, outputs: list[Output]) -> None:
-        """Pass an output of the core on, or what a fault makes of it."""
+        """Pass on an output of the core, or its replacement by a fault."""
         if not isinstance(output, _ANSWERS):
             outputs.append(output)
             return
@@ -286,7 +287,7 @@ class FaultInjector:
             self._doubled[place] -= 1
             if not self._doubled[place]:
                 del self._doubled[place]
-                return  # the second answer of the two
+                return  # the second of the two answers
         fault = self._spoiled.pop(place, None)
         if fault is None or isinstance(output, NoReply):
             outputs.append(output)
@@ -322,8 +323,8 @@ class FaultInjector:
         return due
 
     def _forget(self, connection: int) -> None:
-        """The connection is gone: a request that was on its way still arrives, but nothing more is
-        read, and answers do not arrive."""
+        """Handle a closed connection: a request in transit still arrives, but nothing more is read,
+        and answers do not arrive."""
         self._muted.pop(connection, None)
         for kept in (self._spoiled, self._doubled):
             for place in [place for place in kept if place[0] == connection]:
@@ -334,7 +335,7 @@ class FaultInjector:
 
 
 def _ends_with(held: _Held, connection: int) -> bool:
-    """Whether what was held back is lost with a connection."""
+    """Whether a held-back item is lost with a connection."""
     if isinstance(held, _Unread):
         return held.received.connection == connection
     return isinstance(held, _ANSWERS) and held.connection == connection
@@ -348,7 +349,7 @@ def _throttled(reply: Reply, for_ms: int) -> Reply:
 
 
 def _corrupted(reply: Reply, match: Match, topic_names: Callable[[], Mapping[bytes, str]]) -> Reply:
-    """The reply with damaged records: of the partition that the fault names, or of all."""
+    """Return the reply with damaged records: in the partition that the fault names, or in all."""
     response = reply.response
     if not isinstance(response, FetchResponse):
         return reply
@@ -371,7 +372,7 @@ def _corrupted(reply: Reply, match: Match, topic_names: Callable[[], Mapping[byt
 
 
 def _damaged(records: bytes | None) -> bytes | None:
-    """The batches with one bit of the first one's checksummed part turned over."""
+    """Return the batches with one bit flipped in the checksummed part of the first."""
     if records is None or len(records) <= _CHECKSUMMED_FROM:
         return records
     damaged = bytearray(records)

@@ -23,7 +23,7 @@ _SOURCES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("AlterUserScramCredentialsResponse", "results"): ("deletions", "upsertions"),
     ("DeleteTopicsResponse", "responses"): ("topics", "topic_names"),
 }
-"""Arrays whose names and number do not show which one is answered."""
+"""Response arrays whose request array cannot be derived from name and position."""
 
 _ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "partition_index": ("partition_index", "partition", "index"),
@@ -52,11 +52,11 @@ _UNKNOWN: Final[dict[str, dict[str, Any]]] = {
     "FindCoordinatorResponse": {"node_id": -1, "port": -1},
     "FindCoordinatorResponseCoordinator": {"node_id": -1, "port": -1},
 }
-"""What Kafka puts beside an error where it is not the field's default."""
+"""Values that Kafka sends along with an error, if they differ from the field's default."""
 
 
 def refusal(request: Message, version: int, code: int, message: str | None = None) -> Message:
-    """The response of the request's API in this version with the error everywhere.
+    """Build the response of the request's API in this version with the error everywhere.
 
     ``message`` is used where the response has a field for one; ``None`` is Kafka's text for the
     code.

@@ -88,7 +88,7 @@ EFFECTIVE: Final = frozenset(
         "transactional.id.expiration.ms",
     }
 )
-"""The settings that change what this broker does. All others of Kafka's are accepted and idle."""
+"""The settings with an effect in this broker. All others of Kafka's are accepted and ignored."""
 
 # (setting, bound below, bound above): Kafka refuses to start when a default is outside its bounds
 _BOUNDED: Final = tuple(
@@ -113,7 +113,8 @@ class BrokerConfig:
     groups, whose workers do. No Kafka release offers that. It is not a setting, so that clients see
     only settings that Kafka has.
 
-    ``assignors``: what ``group.consumer.assignors`` may name beside Kafka's own, by that text.
+    ``assignors``: those that ``group.consumer.assignors`` may name in addition to Kafka's own, by
+    that name.
     """
 
     def __init__(
@@ -205,7 +206,8 @@ class BrokerConfig:
         return self._setting(name).default
 
     def _setting(self, name: str) -> Setting:
-        """A broker setting in this profile; one that only later lines know is as they have it."""
+        """Return a broker setting in this profile; one that only later lines have is taken from
+        there."""
         setting = BROKER_SETTINGS[name]
         return setting.at(self.profile.line) or setting
 
@@ -241,7 +243,7 @@ class BrokerConfig:
 
     @property
     def without_effect(self) -> tuple[str, ...]:
-        """Settings that were given, that Kafka knows, and that change nothing here; sorted."""
+        """The given settings that exist in Kafka and have no effect here; sorted."""
         idle = [
             name
             for name in self._static
@@ -250,21 +252,21 @@ class BrokerConfig:
         return tuple(sorted(idle))
 
     def static_text(self, name: str) -> str | None:
-        """What was given at start, ``None`` when nothing was."""
+        """The value given at start, ``None`` if there was none."""
         return self._static.get(name)
 
     def dynamic_text(self, name: str) -> str | None:
-        """What was set for this broker at runtime, ``None`` when nothing was."""
+        """The value set for this broker at runtime, ``None`` if there is none."""
         return self._dynamic.get(name)
 
     @property
     def cluster_overrides(self) -> Mapping[str, str]:
-        """What was set for all brokers at runtime, by name."""
+        """The values set for all brokers at runtime, by name."""
         return self._cluster
 
     @property
     def broker_overrides(self) -> Mapping[str, str]:
-        """What was set for this broker at runtime, by name."""
+        """The values set for this broker at runtime, by name."""
         return self._dynamic
 
     # -- altering --------------------------------------------------------------------------------
@@ -276,7 +278,7 @@ class BrokerConfig:
         cluster: Mapping[str, str] | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Replace what was set at runtime, for this broker or for all; ``None`` keeps it.
+        """Replace the values set at runtime, for this broker or for all; ``None`` keeps them.
 
         Names that Kafka does not know are kept and do nothing, as in Kafka. Raises ``ConfigError``
         and changes nothing when the result would not be valid.
@@ -294,7 +296,7 @@ class BrokerConfig:
                 other.refresh()
 
     def refresh(self) -> None:
-        """Take in what was changed for all brokers."""
+        """Apply changes made for all brokers."""
         self._parsed = self._parse_all(self._cluster, self._dynamic)
 
     # -- groups ----------------------------------------------------------------------------------
@@ -310,7 +312,7 @@ class BrokerConfig:
         return self.integer(setting.broker_name)
 
     def consumer_session_timeout_ms(self, group_id: str) -> int:
-        """How long a member of this group may be silent."""
+        """The session timeout of this group's members."""
         return self.group_setting(group_id, "consumer.session.timeout.ms")
 
     def consumer_heartbeat_interval_ms(self, group_id: str) -> int:

@@ -33,7 +33,7 @@ _FAMILY_OF: Final = {name: family for family in _FAMILIES for name in family}
 
 
 def coarser_names(name: str) -> tuple[str, ...]:
-    """The settings that are asked when a setting of the broker is not given, in that order."""
+    """The settings used, in that order, if a broker setting is not given."""
     names = tuple(_FAMILY_OF.get(name, {}))
     return names[names.index(name) + 1 :] if names else ()
 

@@ -63,18 +63,18 @@ class Setting:
     kind: str
     broker_name: str | None = None
     distinct: bool = False
-    """Of a list: what is named twice counts once, and nothing empty may be in it."""
+    """For a list: duplicates count once, and empty elements are refused."""
     before: Setting | None = None
-    """The same setting in lines older than ``since``, where they know it."""
+    """The same setting in lines older than ``since``, if they have it."""
 
     def at(self, line: ReleaseLine) -> Setting | None:
-        """The setting as a release line has it; ``None`` when the line does not know it."""
+        """Return the setting in a release line; ``None`` if the line does not have it."""
         if line >= self.since:
             return None if self.kind == "absent" else self
         return None if self.before is None else self.before.at(line)
 
     def parse(self, text: str | None) -> SettingValue:
-        """The typed value of a text. Raises ``ValueError`` with Kafka's words."""
+        """Return the typed value of a text. Raises ``ValueError`` with Kafka's message."""
         if text is None:
             return None
         value = self._typed(text)
@@ -91,7 +91,7 @@ class Setting:
         return value
 
     def canonical(self, text: str | None) -> str | None:
-        """A valid text as a broker shows it: what it has understood, written down again."""
+        """Return a valid text in the broker's form: its parsed value, formatted again."""
         value = self.parse(text)
         if isinstance(value, bool):
             return str(value).lower()

@@ -27,12 +27,12 @@ __all__ = [
 
 
 def topic_setting_of(profile: Profile, name: str) -> Setting | None:
-    """The topic setting of that name, ``None`` when this profile does not know it."""
+    """Return the topic setting of that name, ``None`` if this profile does not have it."""
     return _in_profile(profile, TOPIC_SETTINGS.get(name))
 
 
 def group_setting_of(profile: Profile, name: str) -> Setting | None:
-    """The group setting of that name, ``None`` when this profile does not know it."""
+    """Return the group setting of that name, ``None`` if this profile does not have it."""
     return _in_profile(profile, GROUP_SETTINGS.get(name))
 
 
@@ -46,8 +46,8 @@ def _in_profile(profile: Profile, newest: Setting | None) -> Setting | None:
 
 
 def topic_config_problem(profile: Profile, config: Mapping[str, str]) -> str | None:
-    """What is wrong with a topic's own settings, as the broker says it: first names, then values in
-    the order of the table, then contradictions."""
+    """Return the broker's error for a topic's own settings: names first, then values in the order
+    of the table, then contradictions."""
     settings: dict[str, Setting] = {}
     for name in config:
         setting = topic_setting_of(profile, name)
@@ -72,8 +72,8 @@ def topic_config_problem(profile: Profile, config: Mapping[str, str]) -> str | N
 
 
 def topic_default(config: BrokerConfig, name: str) -> str | None:
-    """The text that the brokers' files give a topic setting. A controller starts from it when a
-    list is to be appended to: what was altered at runtime is not asked."""
+    """Return the text of a topic setting from the brokers' files. A controller uses it as the base
+    when appending to a list: values altered at runtime are ignored."""
     setting = _setting(config.profile.line, name)
     if setting.broker_name is None:
         return setting.default
@@ -93,7 +93,7 @@ def topic_text(config: BrokerConfig, topic: Topic, name: str) -> str | None:
 
 
 def _setting(line: ReleaseLine, name: str) -> Setting:
-    """The topic setting of a line; one that only later lines know is as they have it."""
+    """Return the topic setting of a line; one that only later lines have is taken from there."""
     newest = TOPIC_SETTINGS[name]
     return newest.at(line) or newest
 
@@ -105,7 +105,7 @@ def topic_value(config: BrokerConfig, topic: Topic, name: str) -> SettingValue:
 
 @lru_cache(maxsize=1024)
 def _parsed(line: ReleaseLine, name: str, text: str | None) -> SettingValue:
-    """Several are looked up for each batch that is produced."""
+    """Parse a topic setting. Cached, because several are looked up for each produced batch."""
     return _setting(line, name).parse(text)
 
 
