@@ -62,7 +62,7 @@ class _AssignedTopic:
 
 @dataclass(slots=True, kw_only=True)
 class _Assignment:
-    """ConsumerProtocolAssignment, of which all versions begin with these fields."""
+    """ConsumerProtocolAssignment. All of its versions begin with these fields."""
 
     API_KEY: ClassVar[int] = -1
     VERSIONS: ClassVar[tuple[int, int]] = (0, 3)

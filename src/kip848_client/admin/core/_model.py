@@ -90,8 +90,7 @@ class AssignorMessage:
     """Metadata from a client-side assignor for one member (KIP-848, Assignment)."""
 
     error: int = 0
-    """The assignor's own error number, because of which the group kept its assignment; 0 for no
-    error."""
+    """The assignor's own error number, which made the group keep its assignment; 0 for no error."""
     version: int = 0
     """The version of the format of ``metadata``."""
     metadata: bytes = b""
@@ -161,8 +160,7 @@ class ConnectDescription:
     delay_ms: int = 0
     """How long they wait, counted from the assignment (ms); 0 for no delay."""
     assignor_error: int = 0
-    """The assignor's own error number, because of which the group kept its assignment; 0 for
-    none."""
+    """The assignor's own error number, which made the group keep its assignment; 0 for none."""
     computing: str | None = None
     """The member id of the worker that is asked to compute the next assignment."""
 

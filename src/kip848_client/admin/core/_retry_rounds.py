@@ -4,7 +4,7 @@ A *target* is a group or a partition: one broker is responsible for it (the grou
 partition's leader), which has to be found first and may change. The driver performs the steps:
 
 1. ``to_find``: the targets whose broker is not known; it looks for them (``found``, ``refused``).
-2. ``asks``: what to ask of which broker; it asks (``answered``, ``refused``, ``lost``).
+2. ``asks``: what to ask each broker; it asks (``answered``, ``refused``, ``lost``).
 3. ``is_over``; otherwise a pause, and again. When the time is up: ``give_up``.
 """
 

@@ -58,10 +58,10 @@ class Sharing:
     def done(self, batch: Manifest) -> None:
         """Spark has committed this batch: commit the part that is still ours.
 
-        A batch other than the current one is ignored: it may be an earlier run's, of which other
-        members got a part when it was repeated. A partition that was lost and assigned again while
-        its batch ran resumes after the batch, unless the group's offset is outside the batch by
-        now: then another member has committed, or an administrator has reset the offset.
+        A batch other than the current one is ignored: it may be an earlier run's, and other members
+        may have got a part of it when it was repeated. A partition that was lost and assigned again
+        while its batch ran resumes after the batch, unless the group's offset is outside the batch
+        by now: then another member has committed, or an administrator has reset the offset.
         """
         mine = self.in_hand
         if mine is None or batch.number < mine.number:
