@@ -28,7 +28,7 @@ _Task = asyncio.Task[Any] | None
 
 if sys.version_info >= (3, 12):
     task_of: Final[Callable[[Any], _Task]] = current_task
-else:  # here it is an equivalent Python function, three times as slow
+else:  # before 3.12, current_task is a Python function, three times as slow
     _tasks: Any = getattr(asyncio.tasks, "_current_tasks")  # noqa: B009 - not in typeshed
     task_of: Final[Callable[[Any], _Task]] = _tasks.get
 

@@ -10,8 +10,8 @@ since the last request are recorded. So the cost of a request depends on what ha
 what is assigned.
 
 While a partition is full, its broker is asked for the others only after a moment, and such a
-request waits no longer than the partition was full: when the application empties it, it should not
-have to wait for that request to end.
+request waits no longer than the partition was full: once the application has emptied the partition,
+its next fetch should not have to wait for that request to end.
 
 At most one request per broker is open. It reserves the bytes that it may bring, and all
 reservations and buffered bytes stay within one budget. A broker always sends the first batch whole,

@@ -69,7 +69,7 @@ _FINAL_EPOCH: Final = -1
 def fetch_request(intent: FetchIntent) -> FetchRequest:
     """Build the Fetch request (v13 to v18) for ``intent``.
 
-    A broker serves partitions in the order in which they are named. So only neighbors share a row:
+    A broker serves partitions in the order in which they are named. So only neighbours share a row:
     a topic may be named more than once.
     """
     return FetchRequest(

@@ -1,4 +1,4 @@
-"""The definition of a metric: name, group, statistics. The tables are in the neighboring
+"""The definition of a metric: name, group, statistics. The tables are in the neighbouring
 modules."""
 
 from __future__ import annotations
