@@ -61,7 +61,7 @@ Asked = Callable[[int, tuple[T, ...]], Awaitable[Mapping[T, R | Refusal]]]
 
 
 def _in_vain(target: object, last: Kip848Error | None) -> Kip848Error:
-    said = "nobody said why" if last is None else str(last)
+    said = "no broker gave a reason" if last is None else str(last)
     error = RequestTimedOut(f"{named(target)}: no answer within the time allowed: {said}")
     error.__cause__ = last
     return error
@@ -69,7 +69,7 @@ def _in_vain(target: object, last: Kip848Error | None) -> Kip848Error:
 
 def _no_coordinator(kind: str) -> Callable[[str, Kip848Error | None], Kip848Error]:
     def make(name: str, last: Kip848Error | None) -> Kip848Error:
-        said = "nobody said why" if last is None else str(last)
+        said = "no broker gave a reason" if last is None else str(last)
         error = CoordinatorUnavailable(
             f"the coordinator of {kind} {name!r} did not answer within the time allowed: {said}"
         )

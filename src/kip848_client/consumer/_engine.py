@@ -342,7 +342,7 @@ class Engine(Generic[K, V]):
             group = self._group
             if group and not group.cancel_scope.cancel_called:
                 # No heartbeats are sent any more: the partitions are soon another member's.
-                why = f"by a bug of its own: {cause!r}" if cause else "although nobody asked for it"
+                why = f"by a bug of its own: {cause!r}" if cause else "without having been stopped"
                 self.runtime.fail(f"the membership ended {why}", cause)
 
     def unsubscribe(self) -> None:

@@ -336,7 +336,10 @@ class GroupDriver:
                 log.say(logging.WARNING, text, {"silent_ms": silent_ms})
             case LeaveCompleted(error=error):
                 if error is not None:
-                    text = f"group {self._requests.group_id} was left without its knowing: {error}"
+                    text = (
+                        f"left group {self._requests.group_id}, but the coordinator may not know: "
+                        f"{error}"
+                    )
                     log.say_only(logging.WARNING, text)
             case AutomaticCommitFailed(partitions=partitions, error=error, passing=passing):
                 level = logging.INFO if passing else logging.WARNING
@@ -345,23 +348,12 @@ class GroupDriver:
                 text = f"automatic commits are stored again, after {failing_ms} ms"
                 log.say(logging.WARNING, text, {"failing_ms": failing_ms})
             case NotPolled():
-                self._tell_stall(command)
+                ages = {"poll_age_ms": command.poll_age_ms, "left_ms": command.left_ms}
+                log.say(logging.WARNING, command.text, ages)
             case Note() | EpochChanged():
                 pass  # for observers only; they get each step
             case _:
                 raise AssertionError(f"no such command: {command!r}")
-
-    def _tell_stall(self, told: NotPolled) -> None:
-        text = f"the application has not asked for records for {told.poll_age_ms / 1000:.0f} s"
-        then = "the member leaves the group, and joins again when it does"
-        if told.left_ms:
-            then = f"in {told.left_ms / 1000:.0f} s the member leaves the group"
-        hint = (
-            "its partitions go to others, and what is not committed is processed again; process "
-            "fewer records at a time (max_poll_records), or raise max_poll_interval_ms"
-        )
-        fields = {"poll_age_ms": told.poll_age_ms, "left_ms": told.left_ms}
-        self._log.say(logging.WARNING, f"{text}: {then}. Then {hint}", fields)
 
     def _report(self, command: Report) -> None:
         match command.severity:

@@ -43,7 +43,6 @@ from kip848_client.producer._sending import (
 from kip848_client.producer._transaction import Transaction
 from kip848_client.runtime.arguments import checked_timeout_ms
 from kip848_client.runtime.client._runtime import ClientRuntime
-from kip848_client.runtime.net._builder import builder_maker
 
 __all__ = ["Producer"]
 
@@ -91,8 +90,7 @@ class Producer(Generic[K, V]):
             are Kafka's, by aiokafka's names.
 
     Raises:
-        ConfigError: A setting is unknown or wrong, a function is not callable, or the library of
-            ``compression_type`` is not installed.
+        ConfigError: A setting is unknown or wrong, or a function is not callable.
     """
 
     @overload
@@ -140,7 +138,6 @@ class Producer(Generic[K, V]):
         **settings: Any,
     ) -> None:
         self._config = ProducerConfig.of(settings)
-        builder_maker(self._config.compression_type)  # raises if the library is missing
         self._key_serializer = checked_serializer(key_serializer, "key_serializer")
         self._value_serializer = checked_serializer(value_serializer, "value_serializer")
         self._partitioner = checked_serializer(partitioner, "partitioner")

@@ -160,7 +160,7 @@ class TopicDirectory:
             now_ms = self._clock.now_ms()
             if self._said_ms is None or now_ms - self._said_ms >= _SAY_AGAIN_MS:
                 self._said_ms = now_ms
-                text = "metadata could not be refreshed: %s. Trying on."
+                text = "metadata could not be refreshed: %s. Retrying."
                 _log.warning(text, err, extra=self._fields)
             return False
         self._said_ms = None

@@ -208,7 +208,7 @@ class Answers:
         if lasts_ms >= QUIET_MS and not node.noticed:
             node.noticed = True
             text = f"broker {node.node} has not answered for {lasts_ms // 1000} s: {why}"
-            self._out.append(Notice(f"{text}. Trying on.", warning=True))
+            self._out.append(Notice(f"{text}. Retrying.", warning=True))
 
     def _rest(self, now_ms: int, node: Node) -> None:
         settings = self._settings

@@ -74,7 +74,7 @@ class PartitionErrors:
         """Log errors that have lasted too long, one line per reason."""
         for why, late in self._late.items():
             lasts_s = QUIET_MS // 1000
-            text = f"{listed(late)} could not be fetched for {lasts_s} s: {why}. Trying on."
+            text = f"{listed(late)} could not be fetched for {lasts_s} s: {why}. Retrying."
             only = late[0] if len(late) == 1 else None
             self._out.append(Notice(text, warning=True, partition=only))
         self._late.clear()

@@ -173,8 +173,8 @@ class Topics:
             since_ms = self._missing.setdefault(topic, now_ms)
             if now_ms - since_ms >= QUIET_MS and topic not in self._noticed:
                 self._noticed.add(topic)
-                text = f"topic {topic} is assigned, but no broker tells of it: {error_name(code)}"
-                self._out.append(Notice(f"{text}. Trying on.", warning=True))
+                text = f"topic {topic} is assigned, but no broker has it: {error_name(code)}"
+                self._out.append(Notice(f"{text}. Retrying.", warning=True))
         else:
             error = broker_error(code, error_name(code), f"topic {topic}", api="Metadata")
             for partition in partitions:

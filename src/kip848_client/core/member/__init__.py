@@ -67,6 +67,7 @@ from kip848_client.core.member._commands import (
     ResolveTopics,
     SendHeartbeat,
     StartPartitions,
+    not_polled,
 )
 from kip848_client.core.member._coordinator import CoordinatorLink
 from kip848_client.core.member._core import MemberCore
@@ -173,4 +174,5 @@ __all__ = [
     "group_by_topic",
     "is_chosen_by_error",
     "lookup_error",
+    "not_polled",
 ]

@@ -42,6 +42,7 @@ __all__ = [
     "ResolveTopics",
     "SendHeartbeat",
     "StartPartitions",
+    "not_polled",
 ]
 
 
@@ -245,6 +246,23 @@ class NotPolled(Note):
 
     poll_age_ms: int
     left_ms: int
+
+    @property
+    def text(self) -> str:
+        """What users read: what happened, what follows, and the way out."""
+        then = "the member leaves the group, and joins again when it does"
+        if self.left_ms:
+            then = f"in {self.left_ms / 1000:.0f} s the member leaves the group"
+        return (
+            f"{not_polled(self.poll_age_ms)}: {then}. Then its partitions go to others, and what "
+            "is not committed is processed again; process fewer records at a time "
+            "(max_poll_records), or raise max_poll_interval_ms"
+        )
+
+
+def not_polled(poll_age_ms: int) -> str:
+    """How warnings and health say that the application is slow."""
+    return f"the application has not asked for records for {poll_age_ms / 1000:.0f} s"
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,7 +242,7 @@ def test_a_topic_that_was_never_there_is_logged_and_waited_for() -> None:
     topic = h.cluster.pop("t")
     h.assign(0, by_hand=True)
     h.advance(15_000)
-    assert len([text for text in h.notices if "no broker tells of it" in text]) == 1
+    assert len([text for text in h.notices if "no broker has it" in text]) == 1
     h.cluster["t"] = topic
     h.advance(1_500)
     assert h.asked() == {0: 0}

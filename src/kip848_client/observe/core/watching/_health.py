@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import ClassVar, Final
 
-from kip848_client.core.member import UNREACHABLE_AFTER_MS, MemberState
+from kip848_client.core.member import UNREACHABLE_AFTER_MS, MemberState, not_polled
 from kip848_client.errors import Kip848Error
 
 __all__ = ["ConsumerHealth", "Lifecycle", "MemberHealth", "WorkerHealth"]
@@ -109,9 +109,7 @@ class MemberHealth:
             seconds = self.unreachable_ms / 1000
             found.append(f"the group coordinator has not answered for {seconds:.0f} s")
         if self.consecutive_fences > 1:
-            found.append(
-                f"the coordinator has put the member out {self.consecutive_fences} times in a row"
-            )
+            found.append(f"the coordinator has fenced it {self.consecutive_fences} times in a row")
         return (*found, *self.waits)
 
     def _stall(self) -> str:
@@ -167,8 +165,7 @@ class ConsumerHealth(MemberHealth):
                 "the member has left its group because the application did not ask for records "
                 f"({limit}); it joins again with the next call"
             )
-        seconds = (self.poll_age_ms or 0) / 1000
-        return f"the application has not asked for records for {seconds:.0f} s ({limit})"
+        return f"{not_polled(self.poll_age_ms or 0)} ({limit})"
 
 
 def _plain(value: object) -> str:
