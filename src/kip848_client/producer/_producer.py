@@ -485,8 +485,9 @@ class Producer(Generic[K, V]):
         if isinstance(group, str) and group not in self._unfenced:
             self._unfenced.add(group)
             _log.warning(
-                "offsets of group %r are committed in nobody's name: a consumer that has lost its "
-                "partitions is not found out; pass the Consumer, or its group_metadata()",
+                "offsets of group %r are committed without a member id, so the coordinator cannot "
+                "refuse a consumer that has lost its partitions; pass the Consumer, or its "
+                "group_metadata()",
                 group,
             )
 

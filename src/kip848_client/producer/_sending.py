@@ -415,6 +415,6 @@ def _checked_headers(headers: Any) -> _Headers:
         try:
             name.encode()
         except UnicodeEncodeError as err:
-            raise ConfigError(f"{wrong}: a name is no UTF-8: {err.reason}") from err
+            raise ConfigError(f"{wrong}: a name is not UTF-8: {err.reason}") from err
         found.append((_plain(name), None if value is None else bytes(value)))
     return found

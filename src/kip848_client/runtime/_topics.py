@@ -244,7 +244,9 @@ class TopicDirectory:
             await self._was_unusable(beginning, err)
             raise
         if beginning != self._beginnings:
-            raise ConnectionBroken("Metadata: the client began anew while it was asked for")
+            raise ConnectionBroken(
+                "Metadata: the client restarted from its bootstrap servers meanwhile"
+            )
         if answer.error_code == ErrorCode.REBOOTSTRAP_REQUIRED and self._recovery.required():
             await self._begin_anew("a broker says that this is not its cluster any more")
             raise ConnectionBroken("Metadata: the client begins anew from its bootstrap servers")

@@ -92,7 +92,7 @@ class Leading:
                 f"member {each} of the group has joined with metadata that cannot be read: "
                 f"{led.unreadable[each]}. It is given nothing, and what it may run is given to "
                 "others, after scheduled.rebalance.max.delay.ms where this leader knew that it had "
-                "it: stop that worker, or mend what it says"
+                "it: stop that worker, or correct what it sends"
             )
             for each in sorted(new)
         ]

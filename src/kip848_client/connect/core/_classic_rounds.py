@@ -135,8 +135,8 @@ class Rounds:
         member, items = self._member, self._items
         outdated = items.outdated(self.configuration)
         if outdated:
-            self.want("tasks were configured anew")
-            member.move(st.Revokes, "tasks were configured anew")
+            self.want("the tasks have a new configuration")
+            member.move(st.Revokes, "the tasks have a new configuration")
             items.stop(outdated)
             return True
         if not self._wanted or member.is_pausing:
@@ -236,7 +236,7 @@ class Rounds:
         self._delay_ends_ms = member.now_ms + said.delay_ms if said.delay_ms else None
         member.move(st.Assigned, f"assigned in generation {member.generation}")
         if said.revoked:
-            self.want("what was revoked here is to be assigned anew")
+            self.want("what was revoked here must be assigned again")
         self._items.take(said, incremental=self.protocol.is_incremental)
 
     def start(self) -> None:

@@ -97,7 +97,7 @@ class MetadataQuestions:
         self._asking = {}
         self._failures = 0
         self._urgent = True
-        self.want_all("the client began anew from its bootstrap servers")
+        self.want_all("the client restarted from its bootstrap servers")
 
     # -- requests ----------------------------------------------------------------------------
 

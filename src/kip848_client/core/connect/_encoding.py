@@ -248,7 +248,7 @@ class _Reader:
         try:
             return self._take(length, what).decode()
         except UnicodeDecodeError as err:
-            raise self._bad(f"{what} is no UTF-8: {err.reason}") from err
+            raise self._bad(f"{what} is not UTF-8: {err.reason}") from err
 
     def blob(self, what: str) -> bytes | None:
         length = self.number(_INT32, what)

@@ -42,7 +42,9 @@ class ConnectProtocol(enum.IntEnum):
             if each.group_protocol == name:
                 return each
         known = ", ".join(each.group_protocol for each in cls)
-        raise ValueError(f"{name!r} is no embedded protocol of Kafka Connect; those are {known}")
+        raise ValueError(
+            f"{name!r} is not an embedded protocol of Kafka Connect; those are {known}"
+        )
 
 
 class RebalanceReason(enum.IntEnum):

@@ -242,7 +242,7 @@ class Answers:
             return
         for batch in tuple(unsettled):
             error = DeliveryTimedOut(
-                f"{shown(batch.tp)}: an answer was lost, and {partition.trouble}: nobody can tell "
+                f"{shown(batch.tp)}: an answer was lost, and {partition.trouble}: it is unknown "
                 f"whether {_count(batch)} were written before that",
                 maybe_written=True,
             )

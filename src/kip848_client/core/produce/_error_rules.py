@@ -52,7 +52,9 @@ class Reaction(Enum):
     # -- Produce only
     DONE = "the broker has the records already"
     SPLIT = "batches of fewer records may pass; a single record cannot"
-    REORDER = "after earlier batches, if there are any; else the broker lacks something for ever"
+    REORDER = (
+        "after earlier batches, if there are any; else the broker will never have what is missing"
+    )
 
 
 _PRODUCE: Final[dict[int, Reaction]] = {

@@ -144,7 +144,7 @@ def failed(
         )
     way_out = "stop() it and make a new one"
     if reaction is Reaction.FATAL:
-        way_out = "mend the cause, stop() it and make a new one"
+        way_out = "fix the cause, stop() it and make a new one"
     return ProducerFailed(
         f"the producer of the transactional id {transactional_id!r} cannot go on: {cause}; "
         f"{way_out}{look}",

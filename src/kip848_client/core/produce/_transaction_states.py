@@ -69,7 +69,7 @@ class Verdict(Enum):
 
     GO = "it goes on in the state that is named"
     WAIT = "it is done as soon as the state is READY"
-    SAME = "it is what is being done already: whoever asked waits for its end, too"
+    SAME = "it is being done already: this caller waits for its end, too"
     REFUSE = "LocalProtocolError"
     RAISE = "the error that is stored"
     NOTHING = "it is done already"

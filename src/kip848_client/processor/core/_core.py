@@ -199,7 +199,7 @@ class ProcessorCore:
             gone = listed(sorted(partitions))
             why = (
                 "the function took longer than max_poll_interval_ms, the event loop was blocked "
-                "for longer than the group's session time-out, or an administrator did it"
+                "for longer than the group's session timeout, or an administrator did it"
             )
             self._harmed(NotAssigned(f"the group has taken {gone} during the transaction: {why}"))
         self._forget(partitions)

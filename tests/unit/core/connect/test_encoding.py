@@ -179,7 +179,7 @@ def test_an_assignor_may_say_more_than_kafkas_to_a_worker() -> None:
         (b"\xff\xff", "version -1 is negative"),
         (b"\0\1\xff\xff", "url has a length of -1"),
         (b"\0\1\0\1", "url would have at least 1 bytes"),
-        (b"\0\1\0\1\xff", "url is no UTF-8"),
+        (b"\0\1\0\1\xff", "url is not UTF-8"),
         (
             b"\0\1\0\1u" + bytes(8) + b"\x7f\xff\xff\xff",
             "allocation would have at least",
@@ -279,5 +279,5 @@ def test_the_names_of_the_protocols() -> None:
     assert ConnectProtocol.EAGER.offered == (ConnectProtocol.EAGER,)
     assert ConnectProtocol.of_group_protocol("compatible") is ConnectProtocol.COMPATIBLE
     assert not ConnectProtocol.of_group_protocol("default").is_incremental
-    with pytest.raises(ValueError, match="'eager' is no embedded protocol"):
+    with pytest.raises(ValueError, match="'eager' is not an embedded protocol"):
         ConnectProtocol.of_group_protocol("eager")
