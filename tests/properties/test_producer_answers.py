@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kip848_client.core.produce import (
-    NOBODY,
+    NO_PRODUCER,
     AddOffsets,
     AddPartitions,
     BatchDone,
@@ -62,7 +62,7 @@ PRODUCE = SendProduce(
     1, 2, -1, "x", V2, (SealedBatch(T0, T, b"0"), SealedBatch(T1, None, b"1")), 500
 )
 FIND = FindCoordinator(1, CoordinatorKind.GROUP, "t")
-INIT = InitProducerId(1, 2, "x", 60_000, NOBODY)
+INIT = InitProducerId(1, 2, "x", 60_000, NO_PRODUCER)
 ADD = AddPartitions(1, 2, "x", ME, (T0, T1))
 ADD_OFFSETS = AddOffsets(1, 2, "x", ME, "g")
 COMMIT = CommitOffsets(1, 2, "x", ME, V2, Group("g", 5, "m", None), OFFSETS)

@@ -218,7 +218,8 @@ BUGS: Final = (
                 "_do_what_is_due",
                 "self._is_quiet():\n                    "
                 "self._requests.want_producer_id(self._txn.asks_as or self.who)",
-                "self._is_quiet():\n                    self._requests.want_producer_id(NOBODY)",
+                "self._is_quiet():\n                    "
+                "self._requests.want_producer_id(NO_PRODUCER)",
             ),
         ),
         {**_V2, "rival": "0.05"},

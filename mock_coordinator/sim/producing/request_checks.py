@@ -8,7 +8,7 @@ from typing import Final
 
 from kip848_client.core.cluster import LearnLeaders
 from kip848_client.core.produce import (
-    NOBODY,
+    NO_PRODUCER,
     AddOffsets,
     AddPartitions,
     Command,
@@ -251,7 +251,7 @@ class RequestChecks:
         self._ask(now_ms, what, limit, self._of_transactions)
 
     def _check_name(self, command: InitProducerId) -> None:
-        if command.producer == NOBODY and self._has_id:
+        if command.producer == NO_PRODUCER and self._has_id:
             raise Violation(TheSame, f"{command} takes the id from its owner")
 
     def _check_version(self, who: ProducerId, version: TransactionVersion) -> None:

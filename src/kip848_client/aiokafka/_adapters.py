@@ -15,7 +15,7 @@ from kip848_client.aiokafka._through_client import ClientTransport, SendHooks
 from kip848_client.consumer import Caller, Consumer, Record, connections
 from kip848_client.core.member import LeaveMode, MemberState
 from kip848_client.core.ports import TopicView
-from kip848_client.core.produce import NOBODY, ProducerId, State
+from kip848_client.core.produce import NO_PRODUCER, ProducerId, State
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError, Kip848Error, LocalProtocolError
 from kip848_client.producer import Producer, Receipts
@@ -272,7 +272,7 @@ class ProducerAdapter(Producer[Any, Any]):
     @property
     def who(self) -> ProducerId:
         """The producer id and epoch used for writing."""
-        return NOBODY if self._engine is None else self._engine.core.who
+        return NO_PRODUCER if self._engine is None else self._engine.core.who
 
     @property
     def sending_task(self) -> asyncio.Task[None] | None:

@@ -8,7 +8,7 @@ import pytest
 
 from kip848_client.core.ports import ConnectionBroken, NotSent
 from kip848_client.core.produce import (
-    NOBODY,
+    NO_PRODUCER,
     AddOffsets,
     AddPartitions,
     CommitOffsets,
@@ -231,7 +231,7 @@ class TestWhoWeAre:
         answer = InitProducerIdResponse(error_code=0, producer_id=7, producer_epoch=3)
         network = Network(answer)
         requests, events = over(network)
-        await requests.init_producer_id(InitProducerId(5, None, None, 60_000, NOBODY))
+        await requests.init_producer_id(InitProducerId(5, None, None, 60_000, NO_PRODUCER))
         assert events == [ProducerIdAnswered(5, 0, ME)]
         assert network.asked == [(ANY, "InitProducerId", (0, 5))]
 
@@ -246,7 +246,7 @@ class TestWhoWeAre:
     @pytest.mark.parametrize(("error", "maybe", "is_fatal"), LOSSES)
     async def test_lost(self, error: Kip848Error, *, maybe: bool, is_fatal: bool) -> None:
         requests, events = over(Network(error))
-        await requests.init_producer_id(InitProducerId(5, None, None, 60_000, NOBODY))
+        await requests.init_producer_id(InitProducerId(5, None, None, 60_000, NO_PRODUCER))
         assert events == [TxnLost(5, str(error), maybe, error if is_fatal else None)]
 
 

@@ -42,7 +42,7 @@ __all__ = ["assign_heterogeneous"]
 _MAX_ROUNDS: Final = 16
 """Kafka stops balancing after this many rounds over the topics."""
 
-_NOBODY: Final = -1
+_NO_OWNER: Final = -1
 
 
 def assign_heterogeneous(group: GroupSpec, topics: Mapping[TopicId, TopicMetadata]) -> Assignment:
@@ -80,7 +80,8 @@ class _Builder:
                     raise AssignorError(msg)
                 self.subscribers.setdefault(topic_id, []).append(index)
         self._owners = {
-            topic_id: [_NOBODY] * topics[topic_id].partition_count for topic_id in self.subscribers
+            topic_id: [_NO_OWNER] * topics[topic_id].partition_count
+            for topic_id in self.subscribers
         }
 
     # --- The three passes ---------------------------------------------------------------------
@@ -108,22 +109,22 @@ class _Builder:
         """Pass 2: assign unassigned partitions."""
         for topic_id in self._hardest_first(self.subscribers):
             owners = self._owners[topic_id]
-            if _NOBODY not in owners:
+            if _NO_OWNER not in owners:
                 continue
             scale = _Scale(self.subscribers[topic_id], self.loads)
             for partition, owner in enumerate(owners):
-                if owner == _NOBODY:
+                if owner == _NO_OWNER:
                     self._give(topic_id, partition, scale.lightest())
 
     def balance(self) -> None:
         """Pass 3: move partitions while that narrows a difference of more than one."""
         shared = [t for t in self._hardest_first(self.subscribers) if len(self.subscribers[t]) > 1]
-        last_moved = _NOBODY
+        last_moved = _NO_OWNER
         for _ in range(_MAX_ROUNDS):
             for place, topic_id in enumerate(shared):
                 if place == last_moved:
                     return
-                if self._balance_topic(topic_id) or last_moved == _NOBODY:
+                if self._balance_topic(topic_id) or last_moved == _NO_OWNER:
                     last_moved = place
 
     def _balance_topic(self, topic_id: TopicId) -> int:

@@ -52,8 +52,8 @@ from kip848_client.core.produce._events import (
 )
 from kip848_client.core.produce._model import (
     ALL_REPLICAS,
+    NO_PRODUCER,
     NO_SEQUENCE,
-    NOBODY,
     BatchBuilder,
     CoordinatorKind,
     Group,
@@ -74,7 +74,7 @@ from kip848_client.core.produce._transaction_states import State
 
 __all__ = [
     "ALL_REPLICAS",
-    "NOBODY",
+    "NO_PRODUCER",
     "NO_SEQUENCE",
     "AbortRequested",
     "AddOffsets",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.core.produce._model import NO_SEQUENCE, NOBODY, BatchBuilder, ProducerId
+from kip848_client.core.produce._model import NO_PRODUCER, NO_SEQUENCE, BatchBuilder, ProducerId
 from kip848_client.core.types import TopicPartition
 
 __all__ = ["Batch"]
@@ -54,7 +54,7 @@ class Batch:
         """Its result was reported to the user. It may still be in flight."""
         self.was_sent = False
         """It was sent at least once."""
-        self.producer: ProducerId = NOBODY
+        self.producer: ProducerId = NO_PRODUCER
         self.first_sequence = NO_SEQUENCE
 
     @property
@@ -64,6 +64,6 @@ class Batch:
 
     def forget_sequence(self) -> None:
         """No broker has it under its old sequence numbers."""
-        self.producer = NOBODY
+        self.producer = NO_PRODUCER
         self.first_sequence = NO_SEQUENCE
         self.doubt = False

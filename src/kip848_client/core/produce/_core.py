@@ -46,7 +46,7 @@ from kip848_client.core.produce._idempotence import Idempotence
 from kip848_client.core.produce._interfaces import ProducerIdentity
 from kip848_client.core.produce._model import (
     ALL_REPLICAS,
-    NOBODY,
+    NO_PRODUCER,
     Header,
     MakeBuilder,
     Placed,
@@ -154,7 +154,7 @@ class ProducerCore:
     @property
     def who(self) -> ProducerId:
         """The current producer id and epoch; -1 and -1 if there is none."""
-        return self._identity.who or NOBODY
+        return self._identity.who or NO_PRODUCER
 
     @property
     def deadline_ms(self) -> int | None:

@@ -15,7 +15,7 @@ from kip848_client.core.produce import _events as ev
 from kip848_client.core.produce._error_rules import Api, Reaction, reaction, refusal
 from kip848_client.core.produce._interfaces import Batches
 from kip848_client.core.produce._model import (
-    NOBODY,
+    NO_PRODUCER,
     ProducerId,
     ProduceSettings,
     TransactionVersion,
@@ -42,7 +42,7 @@ class Idempotence:
         self._jitter = jitter
         self._emit = emit
         self._batches = batches
-        self.who: ProducerId | None = None if settings.idempotent else NOBODY
+        self.who: ProducerId | None = None if settings.idempotent else NO_PRODUCER
         self._is_wanted = False
         self._number = 0
         self._open: int | None = None
@@ -204,6 +204,6 @@ class Idempotence:
                 self._since_ms = now_ms
             self._emit(
                 do.InitProducerId(
-                    self._number, None, None, self._settings.transaction_timeout_ms, NOBODY
+                    self._number, None, None, self._settings.transaction_timeout_ms, NO_PRODUCER
                 )
             )

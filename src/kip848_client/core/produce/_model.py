@@ -15,7 +15,7 @@ from kip848_client.core.types import TopicId, TopicPartition
 
 __all__ = [
     "ALL_REPLICAS",
-    "NOBODY",
+    "NO_PRODUCER",
     "NO_SEQUENCE",
     "BatchBuilder",
     "CoordinatorKind",
@@ -47,7 +47,7 @@ class ProducerId(NamedTuple):
     epoch: int
 
 
-NOBODY: Final = ProducerId(-1, -1)
+NO_PRODUCER: Final = ProducerId(-1, -1)
 
 
 @dataclass(frozen=True, slots=True)

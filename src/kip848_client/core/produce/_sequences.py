@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from kip848_client.core.produce._batches import Batch
-from kip848_client.core.produce._model import NOBODY, ProducerId
+from kip848_client.core.produce._model import NO_PRODUCER, ProducerId
 
 __all__ = ["Sequences"]
 
@@ -52,16 +52,16 @@ class Sequences:
 
     def __init__(self, *, alone: bool) -> None:
         self._alone = alone
-        self.producer: ProducerId = NOBODY
+        self.producer: ProducerId = NO_PRODUCER
         self.next_number = 0
         self._written_ms = 0
         self.broken = False
         """There is a gap: nothing new is sent as ``producer``."""
         self.suspended = False
         """There may be a gap: the fate of a batch depends on later batches."""
-        self.newest: tuple[ProducerId, tuple[int, ...]] = (NOBODY, ())
+        self.newest: tuple[ProducerId, tuple[int, ...]] = (NO_PRODUCER, ())
         """The last batch in order that a broker has: its producer, and its order."""
-        self.acknowledged = NOBODY.number
+        self.acknowledged = NO_PRODUCER.number
         """The producer id that the broker is known to have for this partition. For an unknown one
         it accepts any first number, so nothing would hold a second batch back behind the first. So
         there is no second batch in flight until the first is acknowledged."""
@@ -106,7 +106,7 @@ class Sequences:
     def rested(self, now_ms: int) -> None:
         """Nothing is in flight. Brokers forget producers that do not write for a long time."""
         if now_ms - self._written_ms >= _FORGOTTEN_MS:
-            self.acknowledged = NOBODY.number
+            self.acknowledged = NO_PRODUCER.number
 
     def proves(self, batch: Batch) -> bool:
         """Whether a broker certainly has this batch, because it has a later one."""

@@ -34,7 +34,7 @@ from kip848_client.core.produce._error_rules import Api, Reaction
 from kip848_client.core.produce._interfaces import Batches
 from kip848_client.core.produce._markers import Markers
 from kip848_client.core.produce._model import (
-    NOBODY,
+    NO_PRODUCER,
     ProducerId,
     ProduceSettings,
     TransactionVersion,
@@ -95,7 +95,7 @@ class Transactions:
         self._markers = Markers(self._id, emit)
         self._requests = Requests(settings, jitter, emit, self, self._additions, self._markers)
         self._state = State.UNINITIALIZED
-        self.who = NOBODY
+        self.who = NO_PRODUCER
         self._level = 0
         self._version = TransactionVersion.V1
         self._epoch_version: TransactionVersion | None = None
@@ -242,7 +242,7 @@ class Transactions:
             self._emit(do.Failed(event.ticket, self._told_fatal()))
         elif self._is_closing:
             self._emit(do.Failed(event.ticket, not_allowed(self._state, "start", closing=True)))
-        elif self.who != NOBODY:
+        elif self.who != NO_PRODUCER:
             self._emit(do.Done(event.ticket))
         else:
             self._is_wanted = True
@@ -480,7 +480,7 @@ class Transactions:
             self._begin_abort()
         match self._state:
             case State.UNINITIALIZED if self._is_wanted and not self._is_closing:
-                self._requests.want_producer_id(NOBODY)
+                self._requests.want_producer_id(NO_PRODUCER)
             case State.BUMPING if not self._is_closing:
                 self._requests.want_producer_id(self.who)
             case State.COMMITTING:

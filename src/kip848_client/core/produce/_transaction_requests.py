@@ -24,7 +24,7 @@ from kip848_client.core.produce._coordinators import Coordinators, Key
 from kip848_client.core.produce._error_rules import Api, Reaction, reaction
 from kip848_client.core.produce._markers import Markers
 from kip848_client.core.produce._model import (
-    NOBODY,
+    NO_PRODUCER,
     CoordinatorKind,
     ProducerId,
     ProduceSettings,
@@ -106,7 +106,7 @@ class Requests:
         self._coordinators = Coordinators(settings, jitter, emit, refused=self._no_coordinator)
         self._id = settings.transactional_id or ""
         self._own: Key = (CoordinatorKind.TRANSACTION, self._id)
-        self._producer = NOBODY
+        self._producer = NO_PRODUCER
         self._version = TransactionVersion.V1
         self._jobs: list[PendingRequest] = []
         """The queued jobs, in the order in which they are sent."""
@@ -386,7 +386,7 @@ class Requests:
             case ev.ProducerIdAnswered():
                 self._coordinators.served(job.key)
                 self.has_stray = False
-                self.has_stray_init = job.in_doubt and job.producer != NOBODY
+                self.has_stray_init = job.in_doubt and job.producer != NO_PRODUCER
                 self._results.initialized(event.producer)
             case ev.TxnAnswered():
                 self._take(now_ms, job, event)

@@ -7,7 +7,7 @@ import pytest
 from kip848_client.core.produce import _commands as do
 from kip848_client.core.produce import _events as ev
 from kip848_client.core.produce._batches import Batch
-from kip848_client.core.produce._model import NOBODY, Place, ProducerId, ProduceSettings
+from kip848_client.core.produce._model import NO_PRODUCER, Place, ProducerId, ProduceSettings
 from kip848_client.core.produce._sequences import Sequences
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, DeliveryTimedOut
@@ -43,7 +43,7 @@ def test_no_batch_is_sent_before_there_is_a_producer_id() -> None:
     h.append("one")
     asked = h.all(do.InitProducerId)
     assert [(each.node, each.transactional_id, each.producer) for each in asked] == [
-        (None, None, NOBODY)
+        (None, None, NO_PRODUCER)
     ]
     assert not h.open
     h.give_id(asked[0])
@@ -92,7 +92,7 @@ def test_who_may_not_be_idempotent_is_told_with_each_batch() -> None:
     h.append("one")
     code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     asked = h.all(do.InitProducerId)[-1]
-    h.post(ev.ProducerIdAnswered(asked.number, code, NOBODY))
+    h.post(ev.ProducerIdAnswered(asked.number, code, NO_PRODUCER))
     assert isinstance(h.failed[1], BrokerError)
     assert "IDEMPOTENT_WRITE" in str(h.failed[1])
     h.append("two")
@@ -104,7 +104,7 @@ def test_who_may_not_be_idempotent_is_told_with_each_batch() -> None:
 
 def test_without_idempotence_there_are_no_numbers() -> None:
     h = Harness(ProduceSettings(idempotent=False, acks=1))
-    assert h.send("one").producer == NOBODY
+    assert h.send("one").producer == NO_PRODUCER
     assert h.batch().first == -1
     assert not h.all(do.InitProducerId)
 

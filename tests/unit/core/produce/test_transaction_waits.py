@@ -10,7 +10,7 @@ import pytest
 from kip848_client.core.produce import _commands as do
 from kip848_client.core.produce import _events as ev
 from kip848_client.core.produce._error_rules import Reaction
-from kip848_client.core.produce._model import NOBODY, ProducerId
+from kip848_client.core.produce._model import NO_PRODUCER, ProducerId
 from kip848_client.core.produce._transaction_states import State
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
@@ -311,7 +311,7 @@ def test_closing_tells_those_who_wait_to_begin() -> None:
 def test_the_first_question_is_asked_as_nobody_and_once() -> None:
     h = Harness(2)
     start, begin = h.start(), h.begin()
-    assert h.asked(do.InitProducerId).producer == NOBODY
+    assert h.asked(do.InitProducerId).producer == NO_PRODUCER
     h.answer()
     assert h.is_done(start)
     assert h.is_done(begin)

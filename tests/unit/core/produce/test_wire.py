@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kip848_client.core.produce import (
-    NOBODY,
+    NO_PRODUCER,
     AddOffsets,
     AddPartitions,
     CommitOffsets,
@@ -207,7 +207,7 @@ class TestProduce:
 class TestWhoWeAre:
     @pytest.mark.parametrize("version", range(6))
     def test_a_first_id(self, version: int) -> None:
-        command = InitProducerId(1, None, None, 60_000, NOBODY)
+        command = InitProducerId(1, None, None, 60_000, NO_PRODUCER)
         assert init_producer_id_versions(command) == (0, 5)
         request = again(init_producer_id_request(command), version)
         assert (request.transactional_id, request.transaction_timeout_ms) == (None, 60_000)
