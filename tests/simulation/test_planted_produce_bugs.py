@@ -347,8 +347,8 @@ BUGS: Final = (
             Plant(
                 Transactions,
                 "_abort",
-                "self._waiters.aborts.add(now_ms, event)",
-                "self._waiters.aborts.add("
+                "self._calls.aborts.add(now_ms, event)",
+                "self._calls.aborts.add("
                 "now_ms, type(event)(event.ticket, event.deadline_ms + 5_000))",
             ),
         ),
