@@ -114,8 +114,8 @@ class ClientConfig(BaseModel):
     )
 
     without_meaning: ClassVar[tuple[str, Mapping[str, str]]] = ("here", {})
-    """Where settings have no meaning that are accepted all the same; and which, each with what to
-    use instead."""
+    """Where some accepted settings have no meaning, and these settings, each with what to use
+    instead."""
 
     bootstrap_servers: str | tuple[str, ...] = "localhost"
     """``host[:port]``, several in a list or separated by commas; the default port is 9092."""

@@ -1,8 +1,8 @@
 """Kafka's client properties (``security.protocol``, ``fetch.min.bytes``, ...) as our settings.
 
-Whoever has his settings in Kafka's own form comes here: ``--command-config`` files, and the
-``kafka.`` options of Spark. Certificates and keys are PEM. Kafka's default, a Java keystore (JKS,
-PKCS12), cannot be read by Python: the error says how to make a PEM of it.
+For settings in Kafka's own form: ``--command-config`` files, and the ``kafka.`` options of Spark.
+Certificates and keys are PEM. Kafka's default, a Java keystore (JKS, PKCS12), cannot be read by
+Python: the error says how to make a PEM of it.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _LOGIN: Final = re.compile(
     r"\b(username|password)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|([^\s;\"']+))"
 )
 _NEVER: Final = ("connections.max.idle.ms",)
-"""Times of which -1 means that it never comes to that."""
+"""Times for which -1 means never."""
 _DIGITS_MAX: Final = 19
 _SECRETS: Final = (
     "sasl.jaas.config",

@@ -14,7 +14,7 @@ __all__ = ["AIOKAFKA_ONLY", "ProducerConfig", "ProducerSettings"]
 
 _ALL: Final = -1
 _IN_ORDER_MAX: Final = 5
-"""So many requests may be on their way with idempotence: brokers know that many batches again."""
+"""The most requests in flight with idempotence: brokers remember that many batches."""
 
 AIOKAFKA_ONLY: Final[Mapping[str, str]] = {
     "api_version": "versions are negotiated with each broker",

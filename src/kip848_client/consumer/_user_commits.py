@@ -139,7 +139,7 @@ def with_epochs(
 
 def _taken(tp: TopicPartition) -> NotAssigned:
     return NotAssigned(
-        f"{tp.topic}-{tp.partition} is not ours any more: the group took it before the offset was "
-        "committed. Whoever has it now gets these records again: undo what must not happen twice, "
-        "and go on by asking for records"
+        f"{tp.topic}-{tp.partition} is no longer assigned to this member: the group took it before "
+        "the offset was committed. Its new owner gets these records again: undo what must not "
+        "happen twice, and continue by asking for records"
     )

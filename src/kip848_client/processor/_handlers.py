@@ -204,7 +204,7 @@ class RecordHandler:
     ) -> ev.Processed | ev.Failed:
         """See ``SendDeadLetters``."""
         topic = self._dead_letter_topic
-        assert topic is not None, "the core was told that there is one"
+        assert topic is not None, "the settings of the core say that there is one"
         records = 0
         try:
             send = self._producer.bytes_sending().send

@@ -83,7 +83,7 @@ async def test_everything_handed_out_is_stored() -> None:
 async def test_after_a_loss_it_says_what_was_lost_and_says_it_once() -> None:
     harness = UserCommitsHarness()
     harness.take(A, B)
-    with pytest.raises(CommitFailed, match=r"t-0 \(offset 10\).*not ours any more") as caught:
+    with pytest.raises(CommitFailed, match=r"t-0 \(offset 10\).*no longer assigned") as caught:
         await harness.user_commits.commit(None)
     assert caught.value.offsets == {A: OffsetAndMetadata(10)}
     assert isinstance(caught.value.cause, NotAssigned)

@@ -183,7 +183,7 @@ def parse_plan(text: str, groups: Sequence[str]) -> dict[str, dict[TopicPartitio
     try:
         rows = list(csv.reader(io.StringIO(text, newline="")))
     except csv.Error as err:
-        raise ConfigError(f"these are no lines of comma-separated values: {err}") from err
+        raise ConfigError(f"these are not comma-separated values: {err}") from err
     by_shown = {visible(group): group for group in groups}  # names as the command line prints them
     found: dict[str, dict[TopicPartition, int]] = {}
     for number, fields in enumerate(rows, 1):

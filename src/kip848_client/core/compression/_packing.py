@@ -96,7 +96,7 @@ def pack(number: int, data: bytes) -> bytes:
     """Compress data.
 
     Args:
-        number: Kafka's number of the codec; 0 is no compression.
+        number: Kafka's number of the codec; 0 for none.
         data: The bytes to compress.
 
     Returns:

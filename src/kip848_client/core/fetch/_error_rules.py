@@ -130,7 +130,7 @@ def fetch_error(code: int, tp: TopicPartition, offset: int) -> Kip848Error:
     if code == ErrorCode.CORRUPT_MESSAGE:
         return RecordUnreadable(
             f"{where}: the broker cannot read its own log (CORRUPT_MESSAGE); "
-            "mend the broker's disk, or seek past the damage",
+            "repair the broker's disk, or seek past the damage",
             topic=tp[0],
             partition=tp[1],
             offset=offset,

@@ -520,7 +520,7 @@ class Queries:
         metadata = after_ms is not None and now_ms - question.failing_ms >= after_ms
         doubt_ms = remedy.doubt_after_ms
         if doubt_ms is not None and now_ms - question.failing_ms >= doubt_ms:
-            assert question.asked_id is not None, "nobody was asked"
+            assert question.asked_id is not None, "no broker was asked"
             self._leaders.doubt((question.asked_id, question.tp[1]))
         why = error_name(code)
         self._rest(now_ms, question, why, pauses, metadata=metadata, code=code)

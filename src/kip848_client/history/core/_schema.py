@@ -187,7 +187,7 @@ KINDS: Final = (
     Kind("coordinator_back", _MEMBERS, "It answers again, after so long.", ("duration_ms",)),
     Kind("stalled", _MEMBERS, "The application has not asked for records.", ("duration_ms",)),
     Kind("blocked", _MEMBERS, "The event loop did not run for so long.", ("duration_ms",)),
-    Kind("missed", _MEMBERS, "So many events could not be recorded.", ("count",)),
+    Kind("missed", _MEMBERS, "The number of events that could not be recorded.", ("count",)),
 )
 """All kinds. A reader takes others, too, for signs of life."""
 

@@ -66,8 +66,8 @@ RECORD_ERROR: Final = Row(
     "record-error",
     _PRODUCER,
     METER,
-    "Records that have failed: whoever waits for them gets an error. Those of aborted transactions "
-    "are among them.",
+    "Records that have failed: calls that wait for them get an error. Includes those of aborted "
+    "transactions.",
 )
 RECORD_SIZE: Final = Row(
     "record-size",
