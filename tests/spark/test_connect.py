@@ -49,5 +49,5 @@ def test_what_works_on_connect(mock_broker: BrokerThread, tmp_path: Path) -> Non
     assert len(committed_values(mock_broker.bootstrap, "b", 1)) == 50
     assert said["control"] == [3, False]
     assert committed(mock_broker, "c") == 90
-    assert said["pipeline"].startswith("ConfigError: a pipeline needs a session of its own")
+    assert said["pipeline"].startswith("ConfigError: a pipeline cannot use Spark Connect")
     assert "did you mean subscribe" in said["wrong"]
