@@ -381,7 +381,7 @@ def test_a_broker_that_says_nothing_hides_no_group_of_the_others(
     [
         ("orders,0,x", "line 1 is 'orders,0,x': expected topic,partition,offset"),
         ("orders,0,1\norders,0,2", "line 2 gives orders-0 another offset"),
-        (f"orders,0,{'1' * 200_000}", "no lines of comma-separated values"),
+        (f"orders,0,{'1' * 200_000}", "not comma-separated values"),
     ],
 )
 def test_a_plan_that_cannot_be_meant_is_refused(
