@@ -10,6 +10,6 @@ from __future__ import annotations
 import contextlib
 
 with contextlib.suppress(ImportError):  # pyspark before 4.2, or none
-    from kip848_client.spark._source import Kip848DataSource
+    from kip848_client.spark._data_source import Kip848DataSource
 
     DefaultSource = Kip848DataSource

@@ -10,11 +10,11 @@ import pytest
 
 from kip848_client import Consumer
 from kip848_client.core.types import TopicPartition
-from kip848_client.spark.core import _decisions
-from kip848_client.spark.core._two_phase_commit import BatchRefused, End
+from kip848_client.spark.sink.core import _decisions
+from kip848_client.spark.sink.core._two_phase_commit import BatchRefused, End
 from tests.integration.cluster import eventually
 from tests.support.real_kafka import RealKafka
-from tests.unit.spark._writing import Died, Query, open_transactions, time_out
+from tests.unit.spark.sink._writing import Died, Query, open_transactions, time_out
 
 pytestmark = [pytest.mark.real_kafka, pytest.mark.timeout(120)]  # a broker starts
 

@@ -34,9 +34,9 @@ from kip848_client.runtime.client._parts import connection_options
 from kip848_client.runtime.net._connection import ConnectionOptions
 from kip848_client.schema_registry import SchemaDeserializer
 from kip848_client.serialization import SerializationContext
-from kip848_client.spark._sink_options import sink_options
-from kip848_client.spark.core._options import source_options
 from kip848_client.spark.pipeline.config import config_from, load_config
+from kip848_client.spark.sink._options import sink_options
+from kip848_client.spark.source.core._options import source_options
 from mock_coordinator import MockBroker
 from mock_coordinator.security import SecurityOptions
 from tests.support.secrets_shown import (

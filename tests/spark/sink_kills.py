@@ -19,7 +19,7 @@ from kip848_client import Producer
 from mock_coordinator.threaded import BrokerThread
 from tests.spark import programs
 from tests.support.real_kafka import FAST_CONFIGS, RealKafka
-from tests.unit.spark._committed import committed_values
+from tests.unit.spark.sink._committed import committed_values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,7 +21,7 @@ pytestmark = [
 
 
 _LIBRARIES: Final = ("snappy", "lz4", "zstd")
-"""The codecs that Python's own library lacks; all of them: tests/unit/spark/test_codecs.py."""
+"""The codecs that Python's own library lacks; all of them: tests/unit/spark/sink/test_codecs.py."""
 
 
 @pytest.mark.mock_broker(topics={"empty": 2, "full": 1})

@@ -13,7 +13,7 @@ import pytest
 from mock_coordinator.threaded import BrokerThread
 from tests.spark.streams import committed
 from tests.support.spark_cluster import ConnectServer
-from tests.unit.spark._committed import committed_values
+from tests.unit.spark.sink._committed import committed_values
 
 pytestmark = [
     pytest.mark.foreign,

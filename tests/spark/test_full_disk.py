@@ -14,7 +14,7 @@ import pytest
 from kip848_client.records._arrow import pyarrow
 from mock_coordinator.threaded import BrokerThread
 from tests.spark.streams import committed
-from tests.unit.spark._committed import committed_values
+from tests.unit.spark.sink._committed import committed_values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,8 +12,8 @@ from mock_coordinator.threaded import BrokerThread
 from tests.spark.books import until
 from tests.spark.sink_kills import play
 from tests.spark.streams import source
-from tests.unit.spark._committed import committed_values
-from tests.unit.spark._writing import open_transactions
+from tests.unit.spark.sink._committed import committed_values
+from tests.unit.spark.sink._writing import open_transactions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

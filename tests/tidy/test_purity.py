@@ -70,7 +70,7 @@ HARMLESS = frozenset(["os.path.commonprefix", "uuid.UUID"])
 READS_THE_ENVIRONMENT = {"kip848_client.core.extensions"}
 """Once, when it is imported: whether faster ways to the same results may be used."""
 
-IMPORTS_SETTINGS = {("kip848_client.spark.core._options", "kip848_client.config")}
+IMPORTS_SETTINGS = {("kip848_client.spark.source.core._options", "kip848_client.config")}
 """The options of Spark's source check Kafka's properties by the table of the settings."""
 
 GUARDED = 540

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kip848_client.spark._archive import ship, write_archive
-    from kip848_client.spark._group_offsets import GroupOffsets
-    from kip848_client.spark._query import QueryControl
+    from kip848_client.spark.control._group_offsets import GroupOffsets
+    from kip848_client.spark.control._query_control import QueryControl
     from kip848_client.spark.pipeline import Pipeline
 
 __all__ = ["GroupOffsets", "Pipeline", "QueryControl", "register", "ship", "write_archive"]
 
 _WHERE: Final = {
-    "GroupOffsets": "_group_offsets",
+    "GroupOffsets": "control._group_offsets",
     "Pipeline": "pipeline",
-    "QueryControl": "_query",
+    "QueryControl": "control._query_control",
     "ship": "_archive",
     "write_archive": "_archive",
 }
@@ -44,7 +44,7 @@ def register(spark: SparkSession) -> None:
     Raises:
         ImportError: pyspark is missing or older than 4.2.
     """
-    from kip848_client.spark._source import Kip848DataSource
+    from kip848_client.spark._data_source import Kip848DataSource
 
     spark.dataSource.register(Kip848DataSource)
 

@@ -10,7 +10,7 @@ import pytest
 from mock_coordinator.threaded import BrokerThread
 
 if TYPE_CHECKING:
-    from tests.unit.spark._by_hand import Query
+    from tests.unit.spark.source._by_hand import Query
 
 
 async def _stop(client: Any) -> None:
@@ -23,7 +23,7 @@ def nothing_goes_on() -> Iterator[None]:
     tests of the whole process last."""
     yield
     try:
-        from kip848_client.spark import _reading, _write_task
+        from kip848_client.spark.source import _reading, _write_task
     except ImportError:  # a test says that there is no pyspark, or an old one
         return
     for loop, kept in (
@@ -41,7 +41,7 @@ def nothing_goes_on() -> Iterator[None]:
 @pytest.fixture
 def begin(mock_broker: BrokerThread) -> Iterator[Callable[..., Query]]:
     """Begin a query with these options; all are closed at the end."""
-    from tests.unit.spark._by_hand import Query, options_of
+    from tests.unit.spark.source._by_hand import Query, options_of
 
     begun: list[Query] = []
 

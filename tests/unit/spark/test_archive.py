@@ -24,10 +24,10 @@ assert kip848_client.__file__.startswith(sys.argv[1]), kip848_client.__file__
 from pyspark_kip848 import DefaultSource
 from kip848_client.records import COMPILED
 from kip848_client.spark import write_archive
-from kip848_client.spark.core._options import source_options
-from kip848_client.spark.core._ranges import OffsetRange
-from kip848_client.spark._reading import read_ranges
-from kip848_client.spark.core._slots import TaskRanges
+from kip848_client.spark.source.core._options import source_options
+from kip848_client.spark.source.core._ranges import OffsetRange
+from kip848_client.spark.source._reading import read_ranges
+from kip848_client.spark.source.core._slots import TaskRanges
 from kip848_client.core.types import TopicPartition
 said = {"kafka.bootstrap.servers": sys.argv[2], "subscribe": "a"}
 ranges = (OffsetRange(TopicPartition("a", 0), 0, 7),)

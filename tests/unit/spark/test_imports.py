@@ -9,7 +9,7 @@ import pytest
 
 _PROGRAM = """
 import sys
-from kip848_client.spark._source import Kip848DataSource
+from kip848_client.spark._data_source import Kip848DataSource
 from kip848_client.spark._schema import schema_of
 schema = schema_of(with_headers=False)
 brokers = {"kafka.bootstrap.servers": "a:1"}

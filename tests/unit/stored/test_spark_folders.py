@@ -6,11 +6,11 @@ import json
 from typing import Final
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.spark.core._manifest import Manifest
 from kip848_client.spark.pipeline._batches import NOTE, BatchNote, BatchOutput, written_ranges
 from kip848_client.spark.pipeline._checkpoint import look_into, planned
 from kip848_client.spark.pipeline._files import LocalFiles
 from kip848_client.spark.pipeline.core._guard import BINDING, Binding, Checkpoint, check
+from kip848_client.spark.source.core._manifest import Manifest
 from tests.support.stored import FIXTURES, data_folder
 from tests.support.stored import spark_folders as stored
 

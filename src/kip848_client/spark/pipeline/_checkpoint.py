@@ -9,10 +9,10 @@ import uuid
 from pathlib import Path
 from typing import IO, Any, cast
 
-from kip848_client.spark.core._manifest import Manifest
 from kip848_client.spark.pipeline._errors import OutputRefused
 from kip848_client.spark.pipeline._files import Files
 from kip848_client.spark.pipeline.core._guard import Checkpoint
+from kip848_client.spark.source.core._manifest import Manifest
 
 __all__ = ["DriverLock", "begun", "look_into", "planned"]
 

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import NullType
 
 from kip848_client.errors import ConfigError
-from kip848_client.spark._source import Kip848DataSource
+from kip848_client.spark._data_source import Kip848DataSource
 from kip848_client.spark.pipeline._checkpoint import DriverLock, planned
 from kip848_client.spark.pipeline._config import TOPIC, PipelineConfig
 from kip848_client.spark.pipeline._files import HadoopFiles

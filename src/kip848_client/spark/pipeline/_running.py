@@ -19,9 +19,9 @@ from pyspark.sql.streaming.listener import (
 )
 
 from kip848_client.errors import Kip848Error
-from kip848_client.spark._group_offsets import GroupOffsets
-from kip848_client.spark._progress import lag_between, positions_of
-from kip848_client.spark._query import QueryControl
+from kip848_client.spark.control._group_offsets import GroupOffsets
+from kip848_client.spark.control._progress import lag_between, positions_of
+from kip848_client.spark.control._query_control import QueryControl
 from kip848_client.spark.pipeline._config import PipelineConfig
 from kip848_client.spark.pipeline._errors import PipelineFailed
 from kip848_client.spark.pipeline._sink import BatchSink

@@ -10,7 +10,6 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name
 
 from kip848_client.errors import Kip848Error
-from kip848_client.spark.core._manifest import Manifest
 from kip848_client.spark.pipeline._batches import BatchNote, BatchOutput, Ranges
 from kip848_client.spark.pipeline._config import PipelineConfig
 from kip848_client.spark.pipeline._decode import (
@@ -22,6 +21,7 @@ from kip848_client.spark.pipeline._decode import (
 )
 from kip848_client.spark.pipeline._errors import PipelineFailed
 from kip848_client.spark.pipeline._transform import Transform
+from kip848_client.spark.source.core._manifest import Manifest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,11 +10,11 @@ import pytest
 
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
-from kip848_client.spark.core._manifest import Manifest
 from kip848_client.spark.pipeline._batches import BatchNote, BatchOutput, written_ranges
 from kip848_client.spark.pipeline._checkpoint import DriverLock, begun, look_into, planned
 from kip848_client.spark.pipeline._errors import DriverReplaced, OutputRefused
 from kip848_client.spark.pipeline._files import LocalFiles
+from kip848_client.spark.source.core._manifest import Manifest
 
 _IDS = {"a": "id-a"}
 

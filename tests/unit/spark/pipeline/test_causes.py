@@ -23,7 +23,7 @@ kip848_client.errors.BootstrapFailed: no broker of 127.0.0.1:1 answered
 
 The above exception was the direct cause of the following exception:
 
-kip848_client.spark.core._planning.DataLost: a-0 was deleted: set failOnDataLoss=false
+kip848_client.spark.source.core._planning.DataLost: a-0 was deleted: set failOnDataLoss=false
 """
 
 

@@ -1,0 +1,1 @@
+"""A running query from its program: the control channel, listeners, and group offsets."""

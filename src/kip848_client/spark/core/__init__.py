@@ -1,1 +1,0 @@
-"""The pure part of the Spark source and sink: planning, manifests and the two-phase commit."""

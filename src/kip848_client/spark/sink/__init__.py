@@ -1,0 +1,1 @@
+"""The sink: rows of a query into topics, exactly once if asked."""

@@ -1,0 +1,1 @@
+"""How a batch is written exactly once: pure."""

@@ -1,0 +1,1 @@
+"""The source: a batch query or a stream, in Spark's driver and in its executors."""

@@ -1,0 +1,41 @@
+"""The tasks of a batch, and the ranges of each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kip848_client.spark.source.core._ranges import OffsetRange, packed
+
+if TYPE_CHECKING:
+    from kip848_client.spark.source.core._options import SourceOptions
+
+__all__ = ["TaskRanges", "divided", "tasks_of"]
+
+_SMALLEST_TASK: Final = 1_000
+"""The least number of offsets for which a task is worth its cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRanges:
+    """The ranges and options of one task."""
+
+    ranges: tuple[OffsetRange, ...]
+    options: SourceOptions
+
+
+def divided(ranges: Sequence[OffsetRange], options: SourceOptions, cores: int) -> list[TaskRanges]:
+    """The tasks of a batch."""
+    tasks = packed(ranges, tasks_of(options, ranges, cores), options.longest_task)
+    return [TaskRanges(each, options) for each in tasks]
+
+
+def tasks_of(options: SourceOptions, ranges: Sequence[OffsetRange], cores: int) -> int:
+    """The number of tasks: the option ``tasks``, otherwise the number of cores, because the source
+    cannot ask Spark for its slots. A task costs about 40 ms, so more tasks than slots only cost
+    time, and so does a second task for a small batch."""
+    if options.tasks:
+        return options.tasks
+    total = sum(each.size for each in ranges)
+    return max(1, min(len(ranges), cores, -(-total // _SMALLEST_TASK)))
