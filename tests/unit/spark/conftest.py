@@ -23,7 +23,8 @@ def nothing_goes_on() -> Iterator[None]:
     tests of the whole process last."""
     yield
     try:
-        from kip848_client.spark.source import _reading, _write_task
+        from kip848_client.spark.sink import _write_task
+        from kip848_client.spark.source import _reading
     except ImportError:  # a test says that there is no pyspark, or an old one
         return
     for loop, kept in (

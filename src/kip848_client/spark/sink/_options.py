@@ -24,6 +24,8 @@ _KNOWN: Final = sorted([*PRODUCER_PROPERTIES, "bootstrap.servers", "transactiona
 _TRANSACTION_TIMEOUT_MS: Final = 900_000
 """The most that brokers allow by default. A batch and its repetition after a crash must not take
 longer: a transaction that times out between decision and commit is lost."""
+_MAX_BLOCK_MS: Final = 60_000
+"""Kafka's default."""
 _SPARKS: Final = ("checkpointlocation", "path", "queryname", "includeheaders")
 """Options that Spark passes on, or that its own sink accepts and ignores."""
 _REFUSED: Final = {
@@ -49,6 +51,12 @@ class SinkOptions:
     Kafka: the transactional ids of its tasks begin with it, and the group of this name stores
     decisions."""
     fails_on_data_loss: bool = True
+
+    @property
+    def max_block_ms(self) -> int:
+        """``max.block.ms``: how long a writer waits for brokers that cannot be reached."""
+        found: int = producer_settings(self.properties).get("max_block_ms", _MAX_BLOCK_MS)
+        return found
 
     def client_settings(self) -> dict[str, Any]:
         """The settings of a ``Producer``. Raises ``ConfigError``."""

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from kip848_client.admin._transactions import (
@@ -19,6 +20,7 @@ from kip848_client.admin._transactions import (
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error, ProducerFenced, RequestTimedOut, TransactionAborted
 from kip848_client.producer import Producer
+from kip848_client.spark._connecting import connected
 from kip848_client.spark.sink._options import SinkOptions
 from kip848_client.spark.sink.core._decisions import (
     Decision,
@@ -85,14 +87,16 @@ class _TransactionCommitter:
     def __init__(self, options: SinkOptions, batch: Batch, topics: Sequence[str]) -> None:
         self._batch = batch
         self._topics = topics
+        self._max_block_ms = options.max_block_ms
         settings = options.client_settings()
         settings["transaction_timeout_ms"] = _DECIDES_WITHIN_MS
-        self._admin = TransactionAdmin(**options.admin_settings())
-        self._driver = _Driver(**settings, transactional_id=batch.name)
+        self._new_admin = partial(TransactionAdmin, **options.admin_settings())
+        self._new_driver = partial(_Driver, **settings, transactional_id=batch.name)
+        self._admin, self._driver = self._new_admin(), self._new_driver()
 
     async def open(self) -> None:
         """Connect."""
-        await self._admin.start()
+        self._admin = await connected(self._new_admin, "max.block.ms", self._max_block_ms)
 
     async def close(self) -> None:
         """Disconnect."""
@@ -105,7 +109,8 @@ class _TransactionCommitter:
         """Perform a command, and return its answer."""
         match command:
             case FenceDriver():
-                await self._driver.start()
+                # Each attempt fences all drivers before it, including those of earlier attempts.
+                self._driver = await connected(self._new_driver, "max.block.ms", self._max_block_ms)
                 return None
             case Read():
                 return await self._read()

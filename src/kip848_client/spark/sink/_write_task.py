@@ -15,6 +15,7 @@ from typing import Any, Final
 from kip848_client.errors import Kip848Error
 from kip848_client.producer import Producer
 from kip848_client.producer._prepared import PreparedProducer
+from kip848_client.spark._connecting import connected
 from kip848_client.spark._loop import LoopThread
 from kip848_client.spark.sink._options import SinkOptions
 from kip848_client.spark.sink._rows import rows_of
@@ -115,8 +116,7 @@ def write_in_transaction(
         first = next(batches, None)
     if first is None:
         return Prepared(None)
-    producer = PreparedProducer(**options.client_settings(), transactional_id=transactional_id)
-    loop.begin(_begin(producer)).result()
+    producer = loop.begin(_begun(options, transactional_id)).result()
     sender = RowSender(producer, options.topic)
     try:
         write_rows(sender, chain([first], batches))
@@ -130,13 +130,19 @@ def write_in_transaction(
     return Prepared(participant, tuple(sorted(sender.topics)))
 
 
-async def _begin(producer: PreparedProducer) -> None:
-    await producer.start()
+async def _begun(options: SinkOptions, transactional_id: str) -> PreparedProducer:
+    settings = options.client_settings()
+    producer = await connected(
+        lambda: PreparedProducer(**settings, transactional_id=transactional_id),
+        "max.block.ms",
+        options.max_block_ms,
+    )
     try:
         await producer.begin_transaction()
     except BaseException:
         await producer.stop(timeout_ms=0)
         raise
+    return producer
 
 
 async def _abort(producer: PreparedProducer) -> None:
@@ -173,8 +179,9 @@ async def _producer(options: SinkOptions) -> Producer[Any, Any]:
     key = _key(options)
     found = _kept.get(key)
     if found is None:
-        found = Producer(**options.client_settings())
-        await found.start()
+        found = await connected(
+            lambda: Producer(**options.client_settings()), "max.block.ms", options.max_block_ms
+        )
         _kept[key] = found
     return found
 

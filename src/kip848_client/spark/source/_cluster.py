@@ -15,6 +15,7 @@ from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import AdminFailed, BrokerError, ConfigError, Kip848Error
+from kip848_client.spark._connecting import connected
 from kip848_client.spark.source.core._offset_limits import BEGIN, OffsetRangeLimit
 from kip848_client.spark.source.core._options import SourceOptions
 from kip848_client.spark.source.core._planning import DataLost, Seen
@@ -38,7 +39,8 @@ class Cluster:
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._isolation = options.properties.get("isolation.level", "read_uncommitted")
-        self._admin = Admin(**_of_admin(options))
+        self._settings = _of_admin(options)
+        self._admin = Admin(**self._settings)
         self._known: set[str] = set()
         """Topics that existed at the last look."""
         self._missing: set[str] = set()
@@ -48,8 +50,10 @@ class Cluster:
         self._last: Seen | None = None
 
     async def start(self) -> None:
-        """Connect. Raises as ``Admin.start`` does."""
-        await self._admin.start()
+        """Connect, within ``default.api.timeout.ms``. Raises as ``Admin.start`` does."""
+        self._admin = await connected(
+            lambda: Admin(**self._settings), "default.api.timeout.ms", self._options.api_timeout_ms
+        )
 
     async def stop(self) -> None:
         """Disconnect."""
@@ -229,6 +233,7 @@ def _of_admin(options: SourceOptions) -> dict[str, Any]:
     return {
         **client_settings(properties),
         "bootstrap_servers": options.properties["bootstrap.servers"],
+        "default_api_timeout_ms": options.api_timeout_ms,
     }
 
 

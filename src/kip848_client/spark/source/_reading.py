@@ -19,6 +19,7 @@ from kip848_client.core.types import TopicPartition
 from kip848_client.errors import OffsetOutOfRange, RequestTimedOut, TopicGone
 from kip848_client.records import RecordBatchView
 from kip848_client.records._arrow import pyarrow
+from kip848_client.spark._connecting import connected
 from kip848_client.spark._loop import LoopThread
 from kip848_client.spark.source.core._options import SourceOptions
 from kip848_client.spark.source.core._planning import DataLost
@@ -205,7 +206,10 @@ async def _consumer(options: SourceOptions) -> Consumer[Any, Any]:
         settings = options.client_settings()
         settings.pop("group_instance_id", None)
         settings.setdefault("fetch_max_wait_ms", _WAIT_MS)
-        found = Consumer(**settings, auto_offset_reset="none", enable_auto_commit=False)
-        await found.start()
+
+        def consumer() -> Consumer[Any, Any]:
+            return Consumer(**settings, auto_offset_reset="none", enable_auto_commit=False)
+
+        found = await connected(consumer, "default.api.timeout.ms", options.api_timeout_ms)
         _kept[key] = found
     return found

@@ -73,6 +73,8 @@ _REFUSED: Final = {
     "interceptor.classes": "Python clients have no interceptors",
     "group.protocol": "ownership=shared uses KIP-848, ownership=exclusive does not join a group",
 }
+_API_TIMEOUT_MS: Final = 60_000
+"""Kafka's default."""
 _DURATION: Final = re.compile(r"(\d+)\s*(ms|s|m|min|h|d)?")
 _UNITS: Final = {
     "ms": 1,
@@ -122,6 +124,14 @@ class SourceOptions:
     def is_shared(self) -> bool:
         """Whether the query is a member of its group."""
         return self.ownership == "shared"
+
+    @property
+    def api_timeout_ms(self) -> int:
+        """``default.api.timeout.ms``: how long a question to the brokers is repeated. It ends
+        before ``kafkaConsumer.pollTimeoutMs``, so that the reason is reported."""
+        settings = consumer_settings(self.properties)
+        found: int = settings.get("default_api_timeout_ms", _API_TIMEOUT_MS)
+        return max(1, min(found, self.poll_timeout_ms * 3 // 4))
 
     def client_settings(self) -> dict[str, Any]:
         """The settings of a ``Consumer``, without group and topics. Raises ``ConfigError``."""
