@@ -9,7 +9,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Collection, Iterable, Sequence
-from functools import partial
 from typing import Any, Final
 
 from kip848_client.admin._transactions import (
@@ -90,9 +89,15 @@ class _TransactionCommitter:
         self._max_block_ms = options.max_block_ms
         settings = options.client_settings()
         settings["transaction_timeout_ms"] = _DECIDES_WITHIN_MS
-        self._new_admin = partial(TransactionAdmin, **options.admin_settings())
-        self._new_driver = partial(_Driver, **settings, transactional_id=batch.name)
+        self._admin_settings = options.admin_settings()
+        self._driver_settings = {**settings, "transactional_id": batch.name}
         self._admin, self._driver = self._new_admin(), self._new_driver()
+
+    def _new_admin(self) -> TransactionAdmin:
+        return TransactionAdmin(**self._admin_settings)
+
+    def _new_driver(self) -> _Driver:
+        return _Driver(**self._driver_settings)
 
     async def open(self) -> None:
         """Connect."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -31,17 +31,18 @@ class BatchReader(DataSourceReader):
         """Ask the brokers for the ranges, and divide them among tasks."""
         loop = LoopThread("kip848-spark-plan")
         try:
-            ranges = loop.call(_ranges(self._options), self._options.poll_timeout_ms)
+            ranges, ids = loop.call(_ranges(self._options), self._options.poll_timeout_ms)
         finally:
             loop.close()
-        return [InputPartition(each) for each in divided(ranges, self._options, cores())]
+        return [InputPartition(each) for each in divided(ranges, self._options, cores(), ids)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Arrow batches of the ranges of one task."""
         return read_partition(partition)
 
 
-async def _ranges(options: SourceOptions) -> list[OffsetRange]:
+async def _ranges(options: SourceOptions) -> tuple[list[OffsetRange], Mapping[str, str]]:
+    """The ranges, and the ids of their topics."""
     from kip848_client.spark.source._cluster import Cluster
 
     cluster = Cluster(options)
@@ -58,4 +59,5 @@ async def _ranges(options: SourceOptions) -> list[OffsetRange]:
                 f"{options.ending.option} of {shown(tp)} is {ends[tp]}, "
                 f"before {options.starting.option}, {start}"
             )
-    return [OffsetRange(tp, start, ends[tp]) for tp, start in sorted(starts.items())]
+    ranges = [OffsetRange(tp, start, ends[tp]) for tp, start in sorted(starts.items())]
+    return ranges, seen.topic_ids

@@ -9,14 +9,19 @@ from __future__ import annotations
 import logging
 import time
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
 from kip848_client.consumer import Consumer
 from kip848_client.core.partition_names import shown
-from kip848_client.core.types import TopicPartition
-from kip848_client.errors import OffsetOutOfRange, RequestTimedOut, TopicGone
+from kip848_client.core.types import TopicPartition, format_topic_id
+from kip848_client.errors import (
+    NoOffsetForPartition,
+    OffsetOutOfRange,
+    RequestTimedOut,
+    TopicGone,
+)
 from kip848_client.records import RecordBatchView
 from kip848_client.records._arrow import pyarrow
 from kip848_client.spark._connecting import connected
@@ -64,29 +69,30 @@ class _Reading:
 
     def __init__(self, task: TaskRanges) -> None:
         self._options = task.options
+        self._topic_ids = task.topic_ids
         self._left = {each.tp: each for each in task.ranges}
         self._at = {each.tp: each.start for each in task.ranges}
-        self._consumer: Consumer[Any, Any] | None = None
+        """The next offset by partition."""
+        self._consumer: _RangeConsumer | None = None
+        self._is_kept = False
+        """Whether the consumer is that of an earlier task, and may know deleted topics."""
 
     async def next(self) -> list[Any]:
         """The next Arrow batches; none when everything was read."""
         if self._consumer is None:
-            self._consumer = consumer = await _consumer(self._options)
-            consumer.assign(self._left)
-            for tp, start in self._at.items():
-                consumer.seek(tp, start)
-            # An earlier task paused these at its end. Resume only after the seek: a fetch from
-            # the end of that task would wait for new records.
-            consumer.resume(*self._left)
+            await self._begin()
         deadline = time.monotonic() + self._options.poll_timeout_ms / 1000
-        while self._left:
+        while self._left and (consumer := self._consumer) is not None:
             try:
-                views = await self._consumer.getbatches(timeout_ms=_TURN_MS, max_records=_ROWS_MAX)
-            except OffsetOutOfRange as err:
-                self._continue_after(err)
+                views = await consumer.getbatches(timeout_ms=_TURN_MS, max_records=_ROWS_MAX)
+            except (NoOffsetForPartition, TopicGone) as err:
+                await self._after(err)
                 continue
-            except TopicGone as err:
-                self._continue_without(err.topic)
+            if other := consumer.created_again(self._left, self._topic_ids):
+                if self._is_kept:
+                    await self._renew(f"topic {other} was created again")
+                else:
+                    self._continue_without(other, "deleted and created again")
                 continue
             batches = [batch for view in views.values() if (batch := self._take(view)) is not None]
             if batches:
@@ -96,11 +102,42 @@ class _Reading:
                 raise self._nothing_came()
         return []
 
+    async def _begin(self) -> None:
+        """Assign what is left to the consumer of this process."""
+        self._is_kept = _key(self._options) in _kept
+        self._consumer = consumer = await _consumer(self._options)
+        consumer.assign(self._left)
+        for tp in self._left:
+            consumer.seek(tp, self._at[tp])
+        # An earlier task paused these at its end. Resume only after the seek: a fetch from the end
+        # of that task would wait for new records.
+        consumer.resume(*self._left)
+
+    async def _renew(self, why: str) -> None:
+        """Replace the consumer of an earlier task: it may know a topic that was deleted and created
+        again since. A new one knows the topics that exist."""
+        _log.info("a new consumer reads this task: %s", why)
+        await _discard(self._options)
+        await self._begin()
+
+    async def _after(self, err: NoOffsetForPartition | TopicGone) -> None:
+        """Handle missing records. The consumer of an earlier task may be wrong about them. Raises
+        the error if the consumer is new and nothing explains it."""
+        if self._is_kept:
+            await self._renew(str(err))
+        elif isinstance(err, TopicGone):
+            self._continue_without(err.topic, "deleted")
+        elif isinstance(err, OffsetOutOfRange):
+            self._continue_after(err)
+        else:  # the topic was created again while it was read
+            raise err
+
     def _take(self, view: RecordBatchView[Any, Any]) -> Any:
         """The part of a view that is in the range of its partition, if any."""
         wanted = self._left.get(view.tp)
         if wanted is None:
             return None
+        self._at[view.tp] = view.next_offset
         batch = view.to_arrow()
         if view.next_offset >= wanted.end:
             batch = batch.slice(0, bisect_left(view.offsets, wanted.end))
@@ -119,9 +156,9 @@ class _Reading:
         for tp in list(self._left):
             try:
                 position = await self._consumer.position(tp)
-            except OffsetOutOfRange as err:
-                self._continue_after(err)
-                continue
+            except (NoOffsetForPartition, TopicGone) as err:
+                await self._after(err)
+                return
             if position >= self._left[tp].end:
                 self._finish(tp)
 
@@ -149,14 +186,14 @@ class _Reading:
         else:
             self._finish(tp)
 
-    def _continue_without(self, topic: str) -> None:
+    def _continue_without(self, topic: str, what: str) -> None:
         """Continue without a topic that was deleted since the batch was planned."""
         if self._options.fails_on_data_loss:
             raise DataLost(
-                f"records are lost: topic {topic} was deleted while it was read. Set "
+                f"records are lost: topic {topic} was {what} while it was read. Set "
                 "failOnDataLoss=false to continue with the records that exist."
             )
-        _log.warning("topic %s was deleted while it was read; continuing without it", topic)
+        _log.warning("topic %s was %s while it was read; continuing without it", topic, what)
         for tp in [each for each in self._left if each.topic == topic]:
             self._finish(tp)
 
@@ -184,7 +221,22 @@ def _loop() -> LoopThread:
     return LoopThread("kip848-spark-read")
 
 
-_kept: dict[tuple[tuple[str, str], ...], Consumer[Any, Any]] = {}
+class _RangeConsumer(Consumer[Any, Any]):
+    """The consumer of a process, for one task after another."""
+
+    def created_again(
+        self, partitions: Collection[TopicPartition], planned: Mapping[str, str]
+    ) -> str | None:
+        """A topic of these partitions that is read under another id than it was planned with."""
+        for tp in partitions:
+            wanted = planned.get(tp.topic)
+            found = None if self._engine is None else self._engine.core.topic_id(tp)
+            if wanted is not None and found is not None and format_topic_id(found) != wanted:
+                return tp.topic
+        return None
+
+
+_kept: dict[tuple[tuple[str, str], ...], _RangeConsumer] = {}
 
 
 async def _discard(options: SourceOptions) -> None:
@@ -198,7 +250,7 @@ def _key(options: SourceOptions) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(options.properties.items()))
 
 
-async def _consumer(options: SourceOptions) -> Consumer[Any, Any]:
+async def _consumer(options: SourceOptions) -> _RangeConsumer:
     """The consumer of this process for these settings, started on first use."""
     key = _key(options)
     found = _kept.get(key)
@@ -207,8 +259,8 @@ async def _consumer(options: SourceOptions) -> Consumer[Any, Any]:
         settings.pop("group_instance_id", None)
         settings.setdefault("fetch_max_wait_ms", _WAIT_MS)
 
-        def consumer() -> Consumer[Any, Any]:
-            return Consumer(**settings, auto_offset_reset="none", enable_auto_commit=False)
+        def consumer() -> _RangeConsumer:
+            return _RangeConsumer(**settings, auto_offset_reset="none", enable_auto_commit=False)
 
         found = await connected(consumer, "default.api.timeout.ms", options.api_timeout_ms)
         _kept[key] = found

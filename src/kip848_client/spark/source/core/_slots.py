@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kip848_client.spark.source.core._ranges import OffsetRange, packed
@@ -23,12 +23,23 @@ class TaskRanges:
 
     ranges: tuple[OffsetRange, ...]
     options: SourceOptions
+    topic_ids: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The ids of the topics for which the ranges were planned, as far as they are known."""
 
 
-def divided(ranges: Sequence[OffsetRange], options: SourceOptions, cores: int) -> list[TaskRanges]:
-    """The tasks of a batch."""
-    tasks = packed(ranges, tasks_of(options, ranges, cores), options.longest_task)
-    return [TaskRanges(each, options) for each in tasks]
+def divided(
+    ranges: Sequence[OffsetRange],
+    options: SourceOptions,
+    cores: int,
+    topic_ids: Mapping[str, str] | None = None,
+) -> list[TaskRanges]:
+    """The tasks of a batch. ``topic_ids`` are the ids of the topics by name."""
+    ids = topic_ids or {}
+    found: list[TaskRanges] = []
+    for each in packed(ranges, tasks_of(options, ranges, cores), options.longest_task):
+        its = {tp.topic: ids[tp.topic] for tp, _, _ in each if tp.topic in ids}
+        found.append(TaskRanges(each, options, its))
+    return found
 
 
 def tasks_of(options: SourceOptions, ranges: Sequence[OffsetRange], cores: int) -> int:
