@@ -1,9 +1,9 @@
 """``Pipeline``: from topics to Parquet, tables or a topic, on Spark, by settings.
 
 ``_config`` has the settings, ``config`` reads them; ``_pipeline`` starts a pipeline, ``_running``
-is a running one. ``core/_guard`` checks that output and checkpoint belong together, ``_batches``
-writes directories of batches, ``_sink`` handles each batch; ``_decode`` and ``_transform`` turn
-records into rows.
+is a running one. ``core/_guard`` checks that output and checkpoint belong together, ``_sink``
+handles each batch and ``_writing`` writes it: ``_batches`` has directories of batches,
+``_time_output`` directories by time; ``_decode`` and ``_transform`` turn records into rows.
 """
 
 from __future__ import annotations

@@ -13,23 +13,17 @@ written.
 from __future__ import annotations
 
 import json
-import os
-import platform
-import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from kip848_client.spark.pipeline._errors import DriverReplaced, OutputRefused
-from kip848_client.spark.pipeline._files import Files
+from kip848_client.spark.pipeline._errors import OutputRefused
+from kip848_client.spark.pipeline._taken_over import TakenOver
 from kip848_client.spark.pipeline.core._guard import batch_name, batch_number
 
-__all__ = ["NOTE", "STAGING", "BatchNote", "BatchOutput", "Ranges", "written_ranges"]
+__all__ = ["NOTE", "BatchNote", "BatchOutput", "Ranges", "written_ranges"]
 
-STAGING: Final = "_staging"
-"""The staging directory; Parquet readers ignore names that begin with an underscore."""
 NOTE: Final = "_batch.json"
-_DRIVER: Final = "_driver.json"
 _NOTES_MAX: Final = 100
 """The number of last batches to read: a group is rarely more than one behind."""
 
@@ -97,28 +91,8 @@ def written_ranges(notes: Iterable[BatchNote]) -> dict[str, Any]:
     return {"topics": dict(sorted(ids.items())), "ranges": found}
 
 
-class BatchOutput:
+class BatchOutput(TakenOver):
     """One output directory, written by one driver."""
-
-    def __init__(self, files: Files, path: str) -> None:
-        self._files = files
-        self._path = path.rstrip("/")
-        self._token = secrets.token_hex(8)
-
-    def take_over(self) -> None:
-        """Make this the only driver that writes here: one that still runs elsewhere ends with
-        ``DriverReplaced``. Incomplete files of earlier drivers are removed."""
-        who = {"token": self._token, "host": platform.node(), "pid": os.getpid()}
-        self._files.write(f"{self._path}/{_DRIVER}", json.dumps(who, sort_keys=True) + "\n")
-        self._files.remove(f"{self._path}/{STAGING}")
-
-    def staged(self, number: int) -> str:
-        """The staging directory for the rows of a batch."""
-        return f"{self._path}/{STAGING}/{self._token}-{number}"
-
-    def discard(self, number: int) -> None:
-        """Remove the staging directory of a batch."""
-        self._files.remove(self.staged(number))
 
     def publish(self, note: BatchNote) -> None:
         """Publish a batch from its staging directory; it replaces an earlier attempt. Raises
@@ -130,23 +104,12 @@ class BatchOutput:
         try:
             self._files.move(self.staged(note.batch), target)
         except FileExistsError:
-            raise DriverReplaced(_replaced(self._path, "another process")) from None
+            raise self.replaced_by("another process") from None
 
     def withdraw(self, number: int) -> None:
         """Remove a published batch, which has no rows any more. Raises ``DriverReplaced``."""
         self.check_driver()
         self._files.remove(f"{self._path}/{batch_name(number)}")
-
-    def check_driver(self) -> None:
-        """Raise ``DriverReplaced`` if another driver has taken over the output."""
-        text = self._files.read(f"{self._path}/{_DRIVER}")
-        try:
-            said = cast("dict[str, Any]", json.loads(text or "{}"))
-        except ValueError:
-            said = {}
-        if said.get("token") != self._token:
-            who = f"process {said.get('pid')} on {said.get('host')}" if said else "another process"
-            raise DriverReplaced(_replaced(self._path, who))
 
     def last_notes(self, done: int | None) -> list[BatchNote]:
         """The last batches in Spark's commit log (up to ``done``). Raises ``OutputRefused``."""
@@ -162,10 +125,3 @@ class BatchOutput:
             if text is not None:  # the user has moved the file away
                 found.append(BatchNote.of(text, path))
         return found
-
-
-def _replaced(path: str, who: str) -> str:
-    return (
-        f"{who} has taken over the output {path}: two drivers run with one checkpoint. This one "
-        "has written nothing since, and stops; run only one"
-    )

@@ -30,6 +30,7 @@ __all__ = [
     "RunSettings",
     "SinkSettings",
     "SourceSettings",
+    "TimeUnit",
     "TransformSettings",
 ]
 
@@ -37,6 +38,8 @@ BATCH_DIRECTORIES: Final = "parquet"
 """The format with one directory per batch."""
 TOPIC: Final = "kip848"
 """The format for topics."""
+TimeUnit = Literal["hour", "day"]
+"""The time that one directory is for."""
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 _TRIGGER: Final = r"^(available-now|\d+ (milliseconds?|seconds?|minutes?|hours?))$"
 
@@ -206,11 +209,25 @@ class SinkSettings(_Settings):
     """For ``kip848``: the brokers; ``None``: those of ``[source]``."""
     partition_by: tuple[str, ...] = ()
     """Columns to partition the output by."""
+    partition_by_time: Literal["hour", "day"] | None = None
+    """For ``parquet``: directories by the timestamp of the record, in UTC, such as
+    ``date=2026-11-26/hour=18``, in place of directories of batches. Files are named by topic,
+    partition and first offset, and an offset is written once, also after a new checkpoint. The rows
+    must have the columns ``topic``, ``partition``, ``offset`` and ``timestamp`` of the records.
+    """
     options: Options = Field(default_factory=dict[str, str])
     """Options of the format."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if self.partition_by_time is not None:
+            if self.format != BATCH_DIRECTORIES:
+                raise ValueError("partition_by_time needs format = 'parquet'")
+            if any(name.lower() == "maxrecordsperfile" for name in self.options):
+                raise ValueError(
+                    "options.maxRecordsPerFile cannot be set with partition_by_time: a file is "
+                    "named by its first offset, and has all records up to the next file"
+                )
         if self.format == TOPIC:
             if self.path is not None or self.table is not None or self.partition_by:
                 raise ValueError(
@@ -287,6 +304,11 @@ class PipelineConfig(_Settings):
             raise ValueError(
                 "decode.on_error = 'dead-letter' needs sink.format = 'parquet'; with "
                 f"{self.sink.format!r} use 'fail' or 'drop'"
+            )
+        if self.sink.partition_by_time is not None and self.source.engine == "jvm":
+            raise ValueError(
+                "sink.partition_by_time needs source.engine = 'python', which reports the offsets "
+                "of a batch"
             )
         paths = [self.sink.path, self.run.checkpoint, self.decode.dead_letter]
         said = [path.rstrip("/") for path in paths if path is not None]

@@ -20,7 +20,7 @@ from kip848_client.spark.pipeline._config import DecodeSettings
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["BAD", "POISON", "bad_records", "decoded", "good_only", "good_or_raise"]
+__all__ = ["BAD", "POISON", "Decoding", "bad_records", "good_only", "good_or_raise"]
 
 BAD: Final = "__kip848_bad"
 _RAW: Final = "__kip848_raw"
@@ -34,25 +34,36 @@ _MISSING: Final = {
 }
 
 
-def decoded(frame: DataFrame, settings: DecodeSettings) -> DataFrame:
-    """Decode ``value``, and add ``BAD``. A null ``value`` stays null, and is not bad. Raises
-    ``ConfigError`` for an invalid schema or a missing package."""
-    frame = frame.withColumn(_RAW, F.col("value"))
-    if settings.skip_bytes:
-        rest = F.expr(f"substring(value, {settings.skip_bytes + 1})")
-        frame = frame.withColumn("value", rest)
-    match settings.format:
-        case "none":
-            return frame.withColumn(BAD, F.lit(False))
-        case "text":
-            return frame.withColumn("value", F.col("value").cast("string")).withColumn(
-                BAD,
-                F.lit(False),
-            )
-        case "json":
-            return _from_json(frame, _fields(settings.columns or ""))
-        case "avro" | "protobuf":
-            return _from_package(frame, settings)
+class Decoding:
+    """Decodes ``value`` as the settings say.
+
+    Args:
+        settings: ``[decode]``.
+    """
+
+    def __init__(self, settings: DecodeSettings) -> None:
+        self._settings = settings
+
+    def decoded(self, frame: DataFrame) -> DataFrame:
+        """Decode ``value``, and add ``BAD``. A null ``value`` stays null, and is not bad. Raises
+        ``ConfigError`` for an invalid schema or a missing package."""
+        settings = self._settings
+        frame = frame.withColumn(_RAW, F.col("value"))
+        if settings.skip_bytes:
+            rest = F.expr(f"substring(value, {settings.skip_bytes + 1})")
+            frame = frame.withColumn("value", rest)
+        match settings.format:
+            case "none":
+                return frame.withColumn(BAD, F.lit(False))
+            case "text":
+                return frame.withColumn("value", F.col("value").cast("string")).withColumn(
+                    BAD,
+                    F.lit(False),
+                )
+            case "json":
+                return _from_json(frame, _fields(settings.columns or ""))
+            case "avro" | "protobuf":
+                return _from_package(frame, settings)
 
 
 def good_or_raise(frame: DataFrame) -> DataFrame:

@@ -8,6 +8,8 @@ import shutil
 from pathlib import Path
 from typing import Any, Protocol
 
+from py4j.protocol import Py4JJavaError
+
 from kip848_client.errors import ConfigError
 
 __all__ = ["Files", "HadoopFiles", "LocalFiles", "local_path"]
@@ -30,6 +32,15 @@ class Files(Protocol):
 
     def move(self, path: str, target: str) -> None:
         """Rename a directory. Raises ``FileExistsError`` if the target exists."""
+        ...
+
+    def files_below(self, path: str) -> list[str]:
+        """The files in a directory and its directories, relative to it, sorted; empty if it does
+        not exist."""
+        ...
+
+    def replace(self, path: str, target: str) -> None:
+        """Rename a file, replacing the target; its directory is made if it does not exist."""
         ...
 
     def remove(self, path: str) -> None:
@@ -83,6 +94,16 @@ class LocalFiles:
             raise FileExistsError(target)
         _local(path).rename(_local(target))
 
+    def files_below(self, path: str) -> list[str]:
+        """The files in a directory and its directories, relative to it, sorted."""
+        top = _local(path)
+        return sorted(str(each.relative_to(top)) for each in top.rglob("*") if each.is_file())
+
+    def replace(self, path: str, target: str) -> None:
+        """Rename a file, replacing the target."""
+        _local(target).parent.mkdir(parents=True, exist_ok=True)
+        _local(path).replace(_local(target))
+
     def remove(self, path: str) -> None:
         """Remove a file or a directory, if it exists."""
         found = _local(path)
@@ -99,7 +120,9 @@ def _local(path: str) -> Path:
 class HadoopFiles:
     """Files of Hadoop's file systems, in Spark's JVM."""
 
-    def __init__(self, jvm: Any, configuration: Any) -> None:
+    def __init__(self, gateway: Any, configuration: Any) -> None:
+        jvm = gateway.jvm
+        self._gateway = gateway
         self._hadoop = jvm.org.apache.hadoop.fs
         self._bytes = jvm.org.apache.commons.io.IOUtils
         self._configuration = configuration
@@ -115,7 +138,8 @@ class HadoopFiles:
                 "JVM. Run it in another process (kip848 pipeline run) with the cluster as "
                 "run.master, or use format('kip848') in this session"
             ) from err
-        return cls(context._jvm, context._jsc.hadoopConfiguration())  # noqa: SLF001 - no other way
+        gateway = context._gateway  # noqa: SLF001 - no other way
+        return cls(gateway, context._jsc.hadoopConfiguration())  # noqa: SLF001 - the same
 
     def is_local(self, path: str) -> bool:
         """Whether a path is on this machine."""
@@ -154,9 +178,26 @@ class HadoopFiles:
                 stream.write(bytearray(text.encode()))
             finally:
                 stream.close()
-            system.delete(self._path(path), False)
-            if not system.rename(self._path(draft), self._path(path)):
-                raise OSError(f"{draft} could not be renamed to {path}")
+            self._rename_over(draft, path)
+
+    def _rename_over(self, path: str, target: str) -> None:
+        """Rename a file, replacing the target: in one step where Hadoop can do that, as Spark does
+        it for checkpoints."""
+        source, place = self._path(path), self._path(target)
+        try:
+            context = self._hadoop.FileContext.getFileContext(place.toUri(), self._configuration)
+        except Py4JJavaError as err:
+            if "UnsupportedFileSystemException" not in str(err.java_exception):
+                raise
+            system = self._system(path)
+            system.delete(place, False)
+            if not system.rename(source, place):
+                raise OSError(f"{path} could not be renamed to {target}") from err
+            return
+        kind = getattr(self._hadoop, "Options$Rename")
+        options = self._gateway.new_array(kind, 1)
+        options[0] = kind.OVERWRITE
+        context.rename(source, place, options)
 
     def names(self, path: str) -> list[str]:
         """The names in a directory, sorted."""
@@ -176,6 +217,27 @@ class HadoopFiles:
                 raise FileExistsError(target)
             if not system.rename(self._path(path), self._path(target)):
                 raise OSError(f"{path} could not be renamed to {target}")
+
+    def files_below(self, path: str) -> list[str]:
+        """The files in a directory and its directories, relative to it, sorted."""
+        with _as_os_error(path):
+            system = self._system(path)
+            top = self._path(path)
+            if not system.exists(top):
+                return []
+            start = len(str(system.makeQualified(top))) + 1
+            found: list[str] = []
+            each = system.listFiles(top, True)
+            while each.hasNext():
+                found.append(str(each.next().getPath().toString())[start:])
+            return sorted(found)
+
+    def replace(self, path: str, target: str) -> None:
+        """Rename a file, replacing the target."""
+        with _as_os_error(path):
+            system = self._system(path)
+            system.mkdirs(self._path(target).getParent())
+            self._rename_over(path, target)
 
     def remove(self, path: str) -> None:
         """Remove a file or a directory, if it exists."""

@@ -4,6 +4,7 @@ driver writes."""
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +12,16 @@ from kip848_client.spark.pipeline._batches import BatchOutput, written_ranges
 from kip848_client.spark.pipeline._checkpoint import begun, look_into
 from kip848_client.spark.pipeline._config import BATCH_DIRECTORIES, PipelineConfig
 from kip848_client.spark.pipeline._files import Files
-from kip848_client.spark.pipeline.core._guard import BINDING, Binding, Checkpoint, check, visible
+from kip848_client.spark.pipeline._time_output import TimeOutput
+from kip848_client.spark.pipeline._writing import DirectoryWriter, RowWriter, TimeWriter
+from kip848_client.spark.pipeline.core._guard import (
+    BATCHES,
+    BINDING,
+    Binding,
+    Checkpoint,
+    check,
+    visible,
+)
 
 __all__ = ["Outputs", "prepare"]
 
@@ -25,9 +35,9 @@ class Outputs:
     files: Files
     """The file system."""
     query_id: str
-    batches: BatchOutput | None
+    rows: RowWriter | None
     """``None`` if Spark itself writes the output."""
-    dead: BatchOutput | None
+    dead: RowWriter | None
     written: str | None
     """The value of the source's option ``written``: what the output already has."""
 
@@ -52,24 +62,38 @@ def prepare(files: Files, config: PipelineConfig) -> Outputs:
     bound = _binding(config, checkpoint.query_id or "")
     for each in paths:
         _try_to_write(files, each)
-        if files.read(f"{each}/{BINDING}") is None:
+        if files.read(f"{each}/{BINDING}") is None or bound.layout != BATCHES:
             files.write(f"{each}/{BINDING}", bound.to_json())
     if not has_batches:
         return Outputs(files, bound.checkpoint, None, None, None)
-    batches, *rest = [BatchOutput(files, each) for each in paths]
-    for output in (batches, *rest):
-        output.take_over()
+    unit = config.sink.partition_by_time
+    if unit is not None:
+        writers = [TimeWriter(TimeOutput(files, each), unit) for each in paths]
+        writers[0].settings = config.sink
+        for writer in writers:
+            writer.output.take_over()
+        return Outputs(files, bound.checkpoint, writers[0], _second(writers), None)
+    directories = [DirectoryWriter(BatchOutput(files, each)) for each in paths]
+    directories[0].settings = config.sink
+    for directory in directories:
+        directory.output.take_over()
     written = None
     if config.source.is_shared:
-        notes = batches.last_notes(checkpoint.done)
+        notes = directories[0].output.last_notes(checkpoint.done)
         written = json.dumps(written_ranges(notes) | {"query": bound.checkpoint})
-    return Outputs(files, bound.checkpoint, batches, rest[0] if rest else None, written)
+    return Outputs(files, bound.checkpoint, directories[0], _second(directories), written)
+
+
+def _second(writers: Sequence[RowWriter]) -> RowWriter | None:
+    """The one for dead letters, if there is one."""
+    return writers[1] if len(writers) > 1 else None
 
 
 def _binding(config: PipelineConfig, query_id: str) -> Binding:
     source = config.source
     ownership = "shared" if source.is_shared else "exclusive"
-    return Binding(query_id, source.group, ownership, {}, source.engine)
+    layout = config.sink.partition_by_time or BATCHES
+    return Binding(query_id, source.group, ownership, {}, source.engine, layout)
 
 
 def _check(

@@ -17,12 +17,14 @@ from kip848_client.errors import ConfigError
 from kip848_client.spark._data_source import Kip848DataSource
 from kip848_client.spark.pipeline._checkpoint import DriverLock, planned
 from kip848_client.spark.pipeline._config import TOPIC, PipelineConfig
+from kip848_client.spark.pipeline._decode import Decoding
 from kip848_client.spark.pipeline._files import HadoopFiles
 from kip848_client.spark.pipeline._outputs import Outputs, prepare
 from kip848_client.spark.pipeline._running import Running
 from kip848_client.spark.pipeline._session import new_session, ship_to_executors
 from kip848_client.spark.pipeline._sink import BatchSink, rows_of
 from kip848_client.spark.pipeline._transform import Transform, transform_of
+from kip848_client.spark.pipeline._writing import check_for_time
 from kip848_client.spark.pipeline.config import config_from, load_config
 from kip848_client.spark.pipeline.core._causes import cause_of
 
@@ -78,6 +80,7 @@ class Pipeline:
             if why is not None:
                 raise ConfigError(f"source.options.{name} cannot be set: {why}")
         self._transform = transform_of(self.config.transform, transform)
+        self._decoding = Decoding(self.config.decode)
         self._spark = spark
 
     @classmethod
@@ -171,7 +174,7 @@ class Pipeline:
         """Decode and transform an empty frame, so that errors are raised now."""
         nothing = spark.createDataFrame([], frame.schema)
         try:
-            found = rows_of(nothing, self.config, self._transform)
+            found = rows_of(nothing, self.config, self._decoding, self._transform)
             names = [each.name.lower() for each in found.schema.fields]
             empty = [e.name for e in found.schema.fields if isinstance(e.dataType, NullType)]
         except PySparkException as err:
@@ -182,6 +185,9 @@ class Pipeline:
             raise ConfigError(f"the transform returns two columns {twice[0]!r}: rename one")
         if empty:
             raise ConfigError(f"the transform returns column {empty[0]!r} without a type: cast it")
+        unit = self.config.sink.partition_by_time
+        if unit is not None:
+            check_for_time(found.schema, unit)
         if missing:
             raise ConfigError(
                 f"sink.partition_by has {missing[0]!r}, but the rows have {', '.join(names)}"
@@ -189,18 +195,19 @@ class Pipeline:
 
     def _query(self, frame: DataFrame, outputs: Outputs, running: Running) -> StreamingQuery:
         sink, run = self.config.sink, self.config.run
-        if outputs.batches is not None:
+        if outputs.rows is not None:
             running.sink = BatchSink(
                 self.config,
+                self._decoding,
                 self._transform,
-                outputs.batches,
+                outputs.rows,
                 outputs.dead,
                 running.in_hand,
                 partial(planned, outputs.files, run.checkpoint),
             )
             writer = frame.writeStream.foreachBatch(running.sink)
         else:
-            rows = rows_of(frame, self.config, self._transform)
+            rows = rows_of(frame, self.config, self._decoding, self._transform)
             writer = rows.writeStream.format(sink.format).options(**self._sink_options())
             if sink.partition_by:
                 writer = writer.partitionBy(*sink.partition_by)
@@ -211,7 +218,7 @@ class Pipeline:
             writer = writer.trigger(processingTime=run.trigger)
         if sink.table is not None:
             return writer.toTable(sink.table)
-        return writer.start(sink.path if outputs.batches is None else None)
+        return writer.start(sink.path if outputs.rows is None else None)
 
     def _sink_options(self) -> dict[str, str]:
         sink = self.config.sink

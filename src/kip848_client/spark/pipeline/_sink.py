@@ -1,4 +1,4 @@
-"""Writes each batch to a directory of its own."""
+"""Decodes, transforms and writes each batch of the query."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name
 
 from kip848_client.errors import Kip848Error
-from kip848_client.spark.pipeline._batches import BatchNote, BatchOutput, Ranges
+from kip848_client.spark.pipeline._batches import Ranges
 from kip848_client.spark.pipeline._config import PipelineConfig
 from kip848_client.spark.pipeline._decode import (
     BAD,
+    Decoding,
     bad_records,
-    decoded,
     good_only,
     good_or_raise,
 )
 from kip848_client.spark.pipeline._errors import PipelineFailed
 from kip848_client.spark.pipeline._transform import Transform
+from kip848_client.spark.pipeline._writing import Batch, RowWriter
 from kip848_client.spark.source.core._manifest import Manifest
 
 if TYPE_CHECKING:
@@ -30,13 +31,14 @@ __all__ = ["BatchSink", "rows_of"]
 
 _log = logging.getLogger("kip848_client.spark")
 
-_ROWS: Final = "rows"
 _BAD_ROWS: Final = "bad"
 
 
-def rows_of(frame: DataFrame, config: PipelineConfig, transform: Transform) -> DataFrame:
+def rows_of(
+    frame: DataFrame, config: PipelineConfig, decoding: Decoding, transform: Transform
+) -> DataFrame:
     """The rows to write for records of the source, without dead letters."""
-    marked = decoded(frame, config.decode)
+    marked = decoding.decoded(frame)
     good = good_or_raise(marked) if config.decode.on_error == "fail" else good_only(marked)
     return transform(good)
 
@@ -47,15 +49,17 @@ class BatchSink:
     def __init__(
         self,
         config: PipelineConfig,
+        decoding: Decoding,
         transform: Transform,
-        output: BatchOutput,
-        dead: BatchOutput | None,
+        rows: RowWriter,
+        dead: RowWriter | None,
         in_hand: Callable[[], dict[str, Any]],
         planned: Callable[[int], Manifest],
     ) -> None:
         self._config = config
+        self._decoding = decoding
         self._transform = transform
-        self._output = output
+        self._rows = rows
         self._dead = dead
         self._in_hand = in_hand
         """Returns the source's status, with the batch that Spark is processing."""
@@ -78,27 +82,17 @@ class BatchSink:
             raise
 
     def _write(self, frame: DataFrame, number: int) -> None:
-        self._output.check_driver()
-        ranges, topics = self._ranges(number)
+        self._rows.output.check_driver()
+        batch = Batch(number, *self._ranges(number))
         if self._dead is None:
-            bad, found = Observation(), decoded(frame, self._config.decode)
-            if self._config.decode.on_error == "fail":
-                good = good_or_raise(found)
-            else:
-                count = F.sum(F.col(BAD).cast("long")).alias(_BAD_ROWS)
-                good = good_only(found.observe(bad, count))
-            rows = self._stage(good, number)
-            is_counted = self._config.decode.on_error == "drop"
-            bad_rows = int(bad.get.get(_BAD_ROWS) or 0) if is_counted else 0
+            rows, bad_rows = self._write_rows(frame, batch)
         else:
             frame.persist()  # it is read twice
             try:
-                found = decoded(frame, self._config.decode)
-                bad_rows = self._write_dead_letters(bad_records(found), number, ranges, topics)
-                rows = self._stage(good_only(found), number)
+                bad_rows = self._write_dead_letters(self._dead, frame, batch)
+                rows = self._write_good_rows(frame, batch)
             finally:
                 frame.unpersist()
-        self._output.publish(BatchNote(number, rows, ranges, topics))
         self.rows += rows
         self.bad += bad_rows
 
@@ -120,40 +114,48 @@ class BatchSink:
             )
         return said["ranges"], said["topics"]
 
-    def _stage(self, good: DataFrame, number: int) -> int:
-        """Write the rows to the staging directory; returns how many."""
-        sink = self._config.sink
-        seen = Observation()
-        rows = self._transform(good).observe(seen, F.count(F.lit(1)).alias(_ROWS))
-        writer = rows.write.mode("overwrite").options(**sink.options)
-        if sink.partition_by:
-            writer = writer.partitionBy(*sink.partition_by)
-        writer.parquet(self._output.staged(number))
-        return int(seen.get[_ROWS])
+    def _write_rows(self, frame: DataFrame, batch: Batch) -> tuple[int, int]:
+        """Write the rows; returns how many, and how many records could not be decoded."""
+        records = self._rows.lacking(frame, batch)
+        if records is None:
+            return 0, 0
+        bad, found = Observation(), self._decoding.decoded(records)
+        is_counted = self._config.decode.on_error == "drop"
+        if is_counted:
+            count = F.sum(F.col(BAD).cast("long")).alias(_BAD_ROWS)
+            good = good_only(found.observe(bad, count))
+        else:
+            good = good_or_raise(found)
+        rows = self._rows.stage(self._transform(good), batch)
+        self._rows.publish(batch, rows, keeps_empty=True)
+        return rows, int(bad.get.get(_BAD_ROWS) or 0) if is_counted else 0
 
-    def _write_dead_letters(
-        self, bad: DataFrame, number: int, ranges: Ranges, topics: dict[str, str]
-    ) -> int:
+    def _write_good_rows(self, frame: DataFrame, batch: Batch) -> int:
+        """Write the rows of the records that can be decoded; returns how many."""
+        records = self._rows.lacking(frame, batch)
+        if records is None:
+            return 0
+        good = good_only(self._decoding.decoded(records))
+        rows = self._rows.stage(self._transform(good), batch)
+        self._rows.publish(batch, rows, keeps_empty=True)
+        return rows
+
+    def _write_dead_letters(self, dead: RowWriter, frame: DataFrame, batch: Batch) -> int:
         """Write the records that cannot be decoded; returns how many. Without any there is no
         directory."""
-        assert self._dead is not None
-        seen = Observation()
-        staged = self._dead.staged(number)
-        bad.observe(seen, F.count(F.lit(1)).alias(_ROWS)).write.mode("overwrite").parquet(staged)
-        rows = int(seen.get[_ROWS])
-        if rows:
-            self._dead.publish(BatchNote(number, rows, ranges, topics))
-        else:
-            self._dead.discard(number)
-            self._dead.withdraw(number)
+        records = dead.lacking(frame, batch)
+        if records is None:
+            return 0
+        rows = dead.stage(bad_records(self._decoding.decoded(records)), batch)
+        dead.publish(batch, rows, keeps_empty=False)
         return rows
 
     def _discard(self, number: int) -> None:
         """Remove incomplete files; if that fails, the next start removes them."""
-        for output in (self._output, self._dead):
+        for writer in (self._rows, self._dead):
             try:
-                if output is not None:
-                    output.discard(number)
+                if writer is not None:
+                    writer.output.discard(number)
             except (OSError, Kip848Error) as err:
                 _log.info(
                     "incomplete files of batch %d stay until the next start: %s",

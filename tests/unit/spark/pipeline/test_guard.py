@@ -70,3 +70,18 @@ def test_the_file_says_what_it_belongs_to() -> None:
     for text in ("", "[]", "{}", '{"checkpoint": "a", "topics": []}'):
         with pytest.raises(OutputRefused, match=r"x, .* cannot be read"):
             Binding.of(text, "x")
+
+
+def test_an_output_by_time_may_go_on_with_any_checkpoint_and_keeps_its_unit() -> None:
+    by_hour = Binding("id-1", "g", "shared", {}, layout="hour")
+    names = ["_kip848.json", "_offsets.json", "date=2026-11-26"]
+    for checkpoint in (_NEW, _checkpoint("id-2"), _checkpoint(planned=4, done=3)):
+        check("out", names, by_hour, checkpoint, Binding("", "h", "exclusive", {}, layout="hour"))
+    check("out", [], None, _checkpoint(), by_hour)
+    for layout, wanted in (("day", by_hour), ("hour", _BOUND)):
+        bound = Binding("id-1", "g", "shared", {}, layout=layout)
+        with pytest.raises(OutputRefused, match=f"has directories by {layout}, not by "):
+            check("out", names, bound, _checkpoint(), wanted)
+    with pytest.raises(OutputRefused, match=r"other files, such as 'a\.parquet'"):
+        check("out", ["a.parquet"], None, _NEW, by_hour)
+    assert Binding.of(by_hour.to_json(), "x") == by_hour

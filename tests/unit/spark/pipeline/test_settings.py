@@ -65,6 +65,17 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ("/data/checkpoints/orders", "/data/orders/", "must differ"),
         ("[sink]\n", "[sink\n", r"pipeline.toml is not valid TOML: .*line 12"),
         ("[sink]\n", '[decode]\nformat = "json"\n[sink]\n', r":12: decode: .*'json' needs columns"),
+        (
+            "[sink]\n",
+            '[sink]\nformat = "delta"\npartition_by_time = "day"\n',
+            ":12: sink: partition_by_time needs format = 'parquet'",
+        ),
+        (
+            "[sink]\n",
+            '[sink]\npartition_by_time = "day"\noptions.maxRecordsPerFile = 9\n',
+            ":12: sink: options.maxRecordsPerFile cannot be set with partition_by_time",
+        ),
+        ("[sink]\n", '[sink]\npartition_by_time = "week"\n', r":13: .*'hour' or 'day'"),
         ("[sink]\n", '[transform]\nfunction = "x"\n[sink]\n', r":13: transform.function"),
         (
             "[sink]\n",
@@ -103,3 +114,13 @@ def test_secrets_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("A_SECRET", "xyz")
     text = _WHOLE.replace("tasks = 3", 'kafka.sasl.password = "${A_SECRET}"')
     assert _load(tmp_path, text).source.options["kafka.sasl.password"] == "xyz"
+
+
+def test_an_output_by_time_needs_the_offsets_of_batches() -> None:
+    settings: dict[str, Any] = {
+        "source": {"bootstrap_servers": "b:1", "topics": ["a"], "engine": "jvm"},
+        "sink": {"path": "/out", "partition_by_time": "day"},
+        "run": {"checkpoint": "/checkpoint"},
+    }
+    with pytest.raises(ConfigError, match=r"partition_by_time needs source.engine = 'python'"):
+        config_from(settings)

@@ -14,10 +14,21 @@ from typing import Any, Final, cast
 
 from kip848_client.spark.pipeline._errors import OutputRefused
 
-__all__ = ["BINDING", "Binding", "Checkpoint", "batch_name", "batch_number", "check", "visible"]
+__all__ = [
+    "BATCHES",
+    "BINDING",
+    "Binding",
+    "Checkpoint",
+    "batch_name",
+    "batch_number",
+    "check",
+    "visible",
+]
 
 BINDING: Final = "_kip848.json"
 """The file in an output directory with the id of its checkpoint."""
+BATCHES: Final = "batches"
+"""The layout of directories of batches."""
 _BATCH: Final = re.compile(r"batch_id=(\d+)")
 
 
@@ -32,10 +43,15 @@ class Binding:
     topics: dict[str, str]
     """The ids of the topics, as far as they were known."""
     engine: str = "python"
+    layout: str = BATCHES
+    """``batches``, or the unit of directories by time: ``hour`` or ``day``."""
 
     def to_json(self) -> str:
         """The text of the file."""
-        return json.dumps(asdict(self), sort_keys=True, indent=2) + "\n"
+        found = asdict(self)
+        if self.layout == BATCHES:  # as before there were others
+            del found["layout"]
+        return json.dumps(found, sort_keys=True, indent=2) + "\n"
 
     @classmethod
     def of(cls, text: str, path: str) -> Binding:
@@ -50,6 +66,7 @@ class Binding:
                 str(said["ownership"]),
                 topics,
                 str(said.get("engine", "python")),
+                str(said.get("layout", BATCHES)),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as err:
             raise OutputRefused(
@@ -99,8 +116,15 @@ def check(
     ``names`` are the names in the output directory, ``wanted`` is its binding for this
     pipeline."""
     if binding is None:
-        _check_unbound(output, names, checkpoint)
+        _check_unbound(output, names, checkpoint, wanted)
         return
+    if binding.layout != wanted.layout:
+        raise OutputRefused(
+            f"sink.partition_by_time: the output {output} has directories by {binding.layout}, not "
+            f"by {wanted.layout}. Change it back, or write to a new directory (sink.path)"
+        )
+    if binding.layout != BATCHES:
+        return  # its index has the offsets: nothing is written twice, whatever is read again
     if checkpoint.query_id is None or checkpoint.query_id != binding.checkpoint:
         what = "is new" if checkpoint.query_id is None else f"has the id {checkpoint.query_id}"
         raise OutputRefused(
@@ -131,7 +155,9 @@ def check(
         )
 
 
-def _check_unbound(output: str, names: Sequence[str], checkpoint: Checkpoint) -> None:
+def _check_unbound(
+    output: str, names: Sequence[str], checkpoint: Checkpoint, wanted: Binding
+) -> None:
     if "_spark_metadata" in names:
         raise OutputRefused(
             f"the output {output} was written by Spark's own file sink, which has metadata of its "
@@ -143,7 +169,8 @@ def _check_unbound(output: str, names: Sequence[str], checkpoint: Checkpoint) ->
             f"the output {output} has other files, such as {found[0]!r}, but no {BINDING}. "
             "Write to a new directory (sink.path)"
         )
-    if checkpoint.planned is not None and checkpoint.planned != checkpoint.done:
+    is_unfinished = checkpoint.planned is not None and checkpoint.planned != checkpoint.done
+    if is_unfinished and wanted.layout == BATCHES:
         raise OutputRefused(
             f"the checkpoint {checkpoint.path} has an unfinished batch {checkpoint.planned}, and "
             f"the output {output} is new: the batch may be in the old output. Run once more with "
