@@ -12,7 +12,7 @@ import anyio
 
 from kip848_client.core.visible import visible
 from kip848_client.errors import BrokerError, ConfigError
-from kip848_client.observe.metrics_page import Family, MetricsServer, as_text
+from kip848_client.observe.metrics_server import Family, MetricsServer, as_text
 from mock_coordinator.core.faults import faults_from_json
 from mock_coordinator.core.groups import CoordinatorMetric
 from mock_coordinator.mock_cluster import MockCluster

@@ -15,7 +15,7 @@ from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from kip848_client.observe.metrics_page import Family, MetricsServer, as_text
+from kip848_client.observe.metrics_server import Family, MetricsServer, as_text
 from mock_coordinator import MockBroker, MockCluster, VirtualClock
 from mock_coordinator.command import metrics_text
 from mock_coordinator.core.faults import Delay, Fault, Match, Moment

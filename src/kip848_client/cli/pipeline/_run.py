@@ -13,7 +13,7 @@ from typing import Any, Final
 from kip848_client.cli._output import put_error
 from kip848_client.cli.pipeline._display import Display
 from kip848_client.errors import ConfigError, TransportError
-from kip848_client.observe.metrics_page import Family, as_text, serving
+from kip848_client.observe.metrics_server import Family, as_text, serving
 from kip848_client.spark.pipeline import Pipeline, PipelineFailed, Running
 from kip848_client.spark.pipeline.config import load_config
 from kip848_client.spark.pipeline.core._status import PipelineStatus

@@ -1,4 +1,4 @@
-"""The page ``/metrics``: Prometheus' text format, and a web server that serves only this page.
+"""A web server of one page, ``/metrics``, and the text format of that page (Prometheus').
 
 For ``kip848 mock`` and ``kip848 pipeline``. Applications register their ``Metrics`` with
 ``kip848_client.prometheus`` instead.
