@@ -1,4 +1,4 @@
-"""Actions: what a fault does to a request, and its form in JSON.
+"""Actions: what a fault does to a request, its form in JSON, and which values are valid.
 
 ``injector`` performs them. A new action is a class here and a case there.
 """
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Self
 
-from kip848_client.core.wire import api_named
+from kip848_client.core.wire import api_named, write_response
 from kip848_client.core.wire._fields import Message
 from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import ConfigError
+from kip848_client.errors import ConfigError, WireError
 from mock_coordinator.core.faults.json_values import (
     Fields,
     json_number,
@@ -57,6 +57,10 @@ class Action:
     def from_json(cls, fields: Fields, match: Match) -> Self:
         """Read this action from ``fields``, removing what was read. Raises ``ConfigError``."""
 
+    def problem(self, _: Match, /) -> str | None:
+        """Why this can never happen to a request that the argument matches; ``None`` if it can."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Refuse(Action):
@@ -78,6 +82,9 @@ class Refuse(Action):
             return cls(value, message)
         raise ConfigError(f"error = {value!r}: expected the name or the code of a Kafka error")
 
+    def problem(self, _: Match, /) -> str | None:
+        return None if -0x8000 <= self.code <= 0x7FFF else f"{self.code} is not an error code"
+
 
 @dataclass(frozen=True, slots=True)
 class Answer(Action):
@@ -97,6 +104,28 @@ class Answer(Action):
             raise ConfigError(f"unknown API {match.api!r}") from err
         return cls(message_from_json(api.response, fields.pop("answer"), match.api))
 
+    def problem(self, match: Match, /) -> str | None:
+        """Check that all values are valid, and that at least one version of the API has a field for
+        each of them."""
+        if match.api is None:
+            return "an answer needs match.api"
+        api = api_named(match.api)
+        if not isinstance(self.response, api.response):
+            return f"{type(self.response).__name__} is not a response of {api.name}"
+        low, high = api.versions
+        if match.versions is not None:
+            low, high = max(low, match.versions[0]), min(high, match.versions[1])
+        problems: list[WireError] = []
+        for version in range(high, low - 1, -1):
+            try:
+                write_response(self.response, api, version, 0)
+            except WireError as err:
+                problems.append(err)
+        wrong = [err for err in problems if err.__cause__ is not None]  # wrong in every version
+        if wrong or (problems and len(problems) == high - low + 1):
+            return str((wrong or problems)[0])
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Delay(Action):
@@ -111,6 +140,9 @@ class Delay(Action):
     def from_json(cls, fields: Fields, match: Match) -> Self:
         by_ms = json_number(fields, "delay_ms", 0) or 0
         return cls(by_ms, _moment(fields.pop("of", "response"), "of"))
+
+    def problem(self, _: Match, /) -> str | None:
+        return _negative(self.by_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +174,11 @@ class Disconnect(Action):
         moment = _moment(fields.pop("disconnect"), "disconnect")
         return cls(moment, json_number(fields, "after_bytes", None))
 
+    def problem(self, _: Match, /) -> str | None:
+        if self.moment is Moment.REQUEST and self.after_bytes is not None:
+            return "after_bytes needs Moment.RESPONSE"
+        return _negative(self.after_bytes or 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Throttle(Action):
@@ -155,6 +192,9 @@ class Throttle(Action):
     @classmethod
     def from_json(cls, fields: Fields, match: Match) -> Self:
         return cls(json_number(fields, "throttle_ms", 0) or 0)
+
+    def problem(self, _: Match, /) -> str | None:
+        return _negative(self.for_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +221,11 @@ class CorruptBatch(Action):
         require_true(fields, "corrupt_batch")
         return cls()
 
+    def problem(self, match: Match, /) -> str | None:
+        if match.api in (None, "Fetch"):
+            return None
+        return "only the batches of a Fetch can be damaged"
+
 
 @dataclass(frozen=True, slots=True)
 class MoveCoordinator(Action):
@@ -203,3 +248,7 @@ def _moment(value: object, name: str) -> Moment:
     if value not in ("request", "response"):
         raise ConfigError(f"{name} = {value!r}: expected request or response")
     return Moment(value)
+
+
+def _negative(amount: int) -> str | None:
+    return f"{amount} is negative" if amount < 0 else None

@@ -261,6 +261,9 @@ def test_a_fault_of_the_wrong_things_is_refused(wrong: Any) -> None:
         (Refuse(99_999), "Fetch", "99999 is not an error code"),
         (CorruptBatch(), "Produce", "only the batches of a Fetch"),
         (Disconnect(Moment.REQUEST, 5), "Fetch", "after_bytes needs Moment.RESPONSE"),
+        (Disconnect(after_bytes=-1), "Fetch", "-1 is negative"),
+        (Delay(-2), "Fetch", "-2 is negative"),
+        (Throttle(-3), "Fetch", "-3 is negative"),
     ],
 )
 def test_a_fault_that_could_never_happen_is_refused(action: Action, api: str, problem: str) -> None:
