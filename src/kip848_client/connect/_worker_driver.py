@@ -248,8 +248,7 @@ class WorkerDriver:
             case Fenced():
                 self.consecutive_fences += 1
             case CoordinatorRecovered():
-                text = f"the coordinator answers again, after {command.silent_ms} ms"
-                self._say(logging.WARNING, text)
+                self._say(logging.WARNING, command.text)
             case LeaveCompleted() if command.error is not None:
                 self._say(logging.WARNING, f"the leave was not told: {command.error}")
             case ReadConfiguration():

@@ -332,8 +332,7 @@ class GroupDriver:
             case Report():
                 self._report(command)
             case CoordinatorRecovered(silent_ms=silent_ms):
-                text = f"the coordinator answers again, after {silent_ms} ms"
-                log.say(logging.WARNING, text, {"silent_ms": silent_ms})
+                log.say(logging.WARNING, command.text, {"silent_ms": silent_ms})
             case LeaveCompleted(error=error):
                 if error is not None:
                     text = (

@@ -9,7 +9,7 @@ from kip848_client.core.fetch._positions import RETRY_MS
 from kip848_client.core.group import _error_rules as committed
 from kip848_client.core.member import HeartbeatRefused, MemberSettings
 from kip848_client.core.member import _error_rules as membership
-from kip848_client.core.member._reports import REPORT_EVERY_MS
+from kip848_client.core.member._limits import REPORT_EVERY_MS
 from kip848_client.core.offsets import _error_rules as commits
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from tools.docs.errors.columns import Column, Sees, Told

@@ -67,7 +67,6 @@ from kip848_client.core.member._commands import (
     ResolveTopics,
     SendHeartbeat,
     StartPartitions,
-    not_polled,
 )
 from kip848_client.core.member._coordinator import CoordinatorLink
 from kip848_client.core.member._core import MemberCore
@@ -93,8 +92,8 @@ from kip848_client.core.member._events import (
     TopicsResolved,
 )
 from kip848_client.core.member._extra_heartbeats import EXTRA_HEARTBEATS_MAX, EXTRA_INTERVALS
+from kip848_client.core.member._limits import UNREACHABLE_AFTER_MS
 from kip848_client.core.member._model import (
-    UNREACHABLE_AFTER_MS,
     AssignedPartition,
     Assignment,
     AssignorNews,
@@ -111,6 +110,7 @@ from kip848_client.core.member._model import (
     group_by_topic,
 )
 from kip848_client.core.member._states import TRANSITIONS, MemberState
+from kip848_client.core.member._texts import no_answer, not_polled
 
 __all__ = [
     "EXTRA_HEARTBEATS_MAX",
@@ -174,5 +174,6 @@ __all__ = [
     "group_by_topic",
     "is_chosen_by_error",
     "lookup_error",
+    "no_answer",
     "not_polled",
 ]

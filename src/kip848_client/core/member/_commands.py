@@ -18,6 +18,7 @@ from kip848_client.core.member._model import (
     Severity,
 )
 from kip848_client.core.member._states import MemberState
+from kip848_client.core.member._texts import answers_again, too_few_polls
 from kip848_client.core.types import TopicId
 from kip848_client.errors import Kip848Error
 
@@ -42,7 +43,6 @@ __all__ = [
     "ResolveTopics",
     "SendHeartbeat",
     "StartPartitions",
-    "not_polled",
 ]
 
 
@@ -192,6 +192,11 @@ class CoordinatorRecovered(Command):
 
     silent_ms: int
 
+    @property
+    def text(self) -> str:
+        """What users read."""
+        return answers_again(self.silent_ms)
+
 
 @dataclass(frozen=True, slots=True)
 class LeaveCompleted(Command):
@@ -250,19 +255,7 @@ class NotPolled(Note):
     @property
     def text(self) -> str:
         """What users read: what happened, what follows, and the way out."""
-        then = "the member leaves the group, and joins again when it does"
-        if self.left_ms:
-            then = f"in {self.left_ms / 1000:.0f} s the member leaves the group"
-        return (
-            f"{not_polled(self.poll_age_ms)}: {then}. Then its partitions go to others, and what "
-            "is not committed is processed again; process fewer records at a time "
-            "(max_poll_records), or raise max_poll_interval_ms"
-        )
-
-
-def not_polled(poll_age_ms: int) -> str:
-    """How warnings and health say that the application is slow."""
-    return f"the application has not asked for records for {poll_age_ms / 1000:.0f} s"
+        return too_few_polls(self.poll_age_ms, self.left_ms)
 
 
 @dataclass(frozen=True, slots=True)

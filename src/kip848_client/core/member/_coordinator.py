@@ -27,6 +27,7 @@ from kip848_client.core.member._events import (
     HeartbeatLost,
 )
 from kip848_client.core.member._model import HeartbeatRefused, MemberSettings, Severity
+from kip848_client.core.member._texts import no_answer_yet
 from kip848_client.core.types import Wait
 from kip848_client.errors import CoordinatorUnavailable
 
@@ -161,10 +162,6 @@ class CoordinatorLink:
         self._reported = True
         self._report_ms = now_ms + self._settings.unreachable_after_ms
         silent_ms = self.silent_ms(now_ms)
-        seconds = silent_ms / 1_000
         self._emit(CoordinatorSilent(silent_ms))
-        error = CoordinatorUnavailable(
-            f"the group coordinator has not answered for {seconds:.0f} s; the member is "
-            f"{state} and keeps trying"
-        )
+        error = CoordinatorUnavailable(no_answer_yet(silent_ms, state))
         self._emit(Report(error, Severity.NOTICE))

@@ -51,7 +51,7 @@ from kip848_client.core.member._model import (
 )
 from kip848_client.core.member._preconditions import Issued, refuse_if_illegal
 from kip848_client.core.member._published_state import PublishedState
-from kip848_client.core.member._reports import ErrorReports
+from kip848_client.core.member._report_limit import ErrorReports
 from kip848_client.core.member._snapshot import take_snapshot
 from kip848_client.core.member._states import MemberState
 from kip848_client.core.member._topic_names import NameLookup

@@ -28,11 +28,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from kip848_client.core.backoff import backoff_ms
 from kip848_client.core.member._events import Subscribed
 from kip848_client.core.member._extra_heartbeats import ExtraHeartbeats
+from kip848_client.core.member._limits import (
+    DEFAULT_INTERVAL_MS,
+    URGENT_PER_WINDOW,
+    URGENT_WINDOW_MS,
+)
 from kip848_client.core.member._model import (
     Assignment,
     HeartbeatIntent,
@@ -43,11 +47,6 @@ from kip848_client.core.member._reconcile import Held
 from kip848_client.core.types import JOIN_EPOCH, MemberId
 
 __all__ = ["HeartbeatClock", "IntentBuilder", "Subscription"]
-
-DEFAULT_INTERVAL_MS: Final = 5_000
-"""Used until the broker has named one: ``group.consumer.heartbeat.interval.ms``'s default."""
-URGENT_WINDOW_MS: Final = 1_000
-URGENT_PER_WINDOW: Final = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from kip848_client.core.member._limits import (
+    LEAVE_PATIENCE_MS,
+    REJOIN_BACKOFF_MAX_MS,
+    UNREACHABLE_AFTER_MS,
+    UNRELEASED_INSTANCE_LIMIT_MS,
+)
 from kip848_client.core.member._states import MemberState
 from kip848_client.core.types import MemberId, TopicId, TopicIdPartition, TopicPartition, Wait
 from kip848_client.error_codes import error_name, is_retriable
 
 __all__ = [
-    "UNREACHABLE_AFTER_MS",
     "AssignedPartition",
     "Assignment",
     "AssignorNews",
@@ -34,10 +39,6 @@ __all__ = [
     "group_by_topic",
     "sanitise",
 ]
-
-UNREACHABLE_AFTER_MS: Final = 30_000
-"""A coordinator that has not answered for this long is reported, and counts as unreachable in the
-health."""
 
 Assignment = tuple[tuple[TopicId, tuple[int, ...]], ...]
 """Partitions grouped by topic id, both sorted: the shape of TopicPartitions on the wire."""
@@ -221,13 +222,12 @@ class MemberSettings:
     """``retry.backoff.ms``: first step of the exponential backoff after a failure."""
     retry_backoff_max_ms: int = 1_000
     """``retry.backoff.max.ms``: its cap."""
-    rejoin_backoff_max_ms: int = 5_000
+    rejoin_backoff_max_ms: int = REJOIN_BACKOFF_MAX_MS
     """Cap of the pause between joins when the coordinator keeps fencing the member."""
     unreachable_after_ms: int = UNREACHABLE_AFTER_MS
     """How long the coordinator may be silent before that is reported, and between repeats."""
-    unreleased_instance_limit_ms: int = 60_000
-    """How long a *re*join is retried on UNRELEASED_INSTANCE_ID. The largest session timeout that
-    a broker grants by default (``group.consumer.max.session.timeout.ms``) is 60 s."""
+    unreleased_instance_limit_ms: int = UNRELEASED_INSTANCE_LIMIT_MS
+    """How long a *re*join is retried on UNRELEASED_INSTANCE_ID."""
     session_timeout_ms: int | None = None
     """How long after the last accepted heartbeat others may already own this member's partitions:
     then it drops all of them as lost, and rejoins. ``None``: it continues until the coordinator
@@ -235,7 +235,7 @@ class MemberSettings:
     extra_heartbeats: bool = True
     """Whether to send heartbeats sooner than the interval for a while after the assignment has
     changed."""
-    leave_patience_ms: int = 5_000
+    leave_patience_ms: int = LEAVE_PATIENCE_MS
     """How long a leave looks for an unknown coordinator before it gives up."""
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from kip848_client.core.member import MemberState
+from kip848_client.core.member import UNREACHABLE_AFTER_MS, MemberState
 from kip848_client.errors import Kip848Error
 from kip848_client.observe.core.watching import ConsumerHealth, Lifecycle
 
@@ -75,6 +76,12 @@ def test_an_unreachable_coordinator_is_not_cured_by_a_restart() -> None:
     assert unreachable.live
     assert not unreachable.ready
     assert "has not answered for 30 s" in unreachable.problems[0]
+
+
+def test_the_page_names_the_silence_that_counts_as_unreachable() -> None:
+    page = Path(__file__).parents[4] / "docs" / "how-to" / "watch.md"
+    silence = f"has not answered for {UNREACHABLE_AFTER_MS // 1000} s;"
+    assert silence in page.read_text(encoding="utf-8")
 
 
 def test_what_ended_it_is_told_first() -> None:

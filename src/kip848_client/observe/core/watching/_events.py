@@ -143,7 +143,7 @@ class CoordinatorLost(MembershipEvent):
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorUnreachable(MembershipEvent):
-    """No coordinator answers. Repeated every 30 s.
+    """No coordinator answers for ``UNREACHABLE_AFTER_MS``. Repeated after the same time.
 
     Attributes:
         silent_ms: For how long, in milliseconds.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import ClassVar, Final
 
-from kip848_client.core.member import UNREACHABLE_AFTER_MS, MemberState, not_polled
+from kip848_client.core.member import UNREACHABLE_AFTER_MS, MemberState, no_answer, not_polled
 from kip848_client.errors import Kip848Error
 
 __all__ = ["ConsumerHealth", "Lifecycle", "MemberHealth", "WorkerHealth"]
@@ -76,7 +76,7 @@ class MemberHealth:
 
     @property
     def unreachable(self) -> bool:
-        """Whether the coordinator has not answered for 30 s."""
+        """Whether the coordinator has not answered for ``UNREACHABLE_AFTER_MS``."""
         return self.unreachable_ms >= UNREACHABLE_AFTER_MS
 
     @property
@@ -106,8 +106,7 @@ class MemberHealth:
         if self.stalled:
             found.append(self._stall())
         if self.unreachable:
-            seconds = self.unreachable_ms / 1000
-            found.append(f"the group coordinator has not answered for {seconds:.0f} s")
+            found.append(no_answer(self.unreachable_ms))
         if self.consecutive_fences > 1:
             found.append(f"the coordinator has fenced it {self.consecutive_fences} times in a row")
         return (*found, *self.waits)

@@ -1,18 +1,15 @@
-"""Errors for the user, at a limited rate."""
+"""A limit on how often the same error is reported to the user."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from kip848_client.core.member._commands import Command, Report
+from kip848_client.core.member._limits import REPORT_EVERY_MS
 from kip848_client.core.member._model import Severity
 from kip848_client.errors import Kip848Error
 
 __all__ = ["ErrorReports"]
-
-REPORT_EVERY_MS: Final = 5_000
-"""The same error is reported at most this often (or once an interval, if that is longer)."""
 
 
 class ErrorReports:
