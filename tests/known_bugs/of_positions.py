@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kip848_client.core.fetch._answers import Answers
-from kip848_client.core.fetch._buffer import Buffer
 from kip848_client.core.fetch._core import FetchCore
 from kip848_client.core.fetch._partition import Partition
 from kip848_client.core.fetch._partition_errors import PartitionErrors
 from kip848_client.core.fetch._position_changes import PositionChanges
 from kip848_client.core.fetch._queries import Queries
+from kip848_client.core.fetch._unread_slices import UnreadSlices
 from kip848_client.records import Decoding, SliceReader
 from kip848_client.records._list_batch import ListBatch
 from tests.known_bugs.rows import KnownBug, Proof
@@ -67,7 +67,7 @@ PAUSES: Final = (
                 test_core_application.test_a_pause_keeps_what_is_buffered,
                 (
                     Plant(
-                        Buffer,
+                        UnreadSlices,
                         "refresh",
                         "bool(partition.slices) and partition.readable",
                         "bool(partition.slices)",

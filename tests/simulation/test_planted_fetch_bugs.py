@@ -14,13 +14,13 @@ import pytest
 
 from kip848_client.core.cluster import Leaders, MetadataQuestions
 from kip848_client.core.fetch._answers import Answers
-from kip848_client.core.fetch._buffer import Buffer
 from kip848_client.core.fetch._core import FetchCore
 from kip848_client.core.fetch._partition import Partition
 from kip848_client.core.fetch._planner import Planner
 from kip848_client.core.fetch._position_changes import PositionChanges
 from kip848_client.core.fetch._sessions import FetchSession
 from kip848_client.core.fetch._topics import Topics
+from kip848_client.core.fetch._unread_slices import UnreadSlices
 from mock_coordinator.sim.fetching import delivery_checks, request_checks, state_checks
 from mock_coordinator.sim.fetching.delivery_checks import Closed, Delivered, Moved
 from mock_coordinator.sim.fetching.request_checks import (
@@ -193,7 +193,7 @@ BUGS: Final = (
     ),
     _bug(
         "what is paused is handed out",
-        Buffer,
+        UnreadSlices,
         "refresh",
         "bool(partition.slices) and partition.readable",
         "bool(partition.slices)",

@@ -20,7 +20,6 @@ from kip848_client.core.cluster import NO_NODE, Leaders, MetadataQuestions
 from kip848_client.core.empty import EMPTY
 from kip848_client.core.fetch._assigned import Assigned
 from kip848_client.core.fetch._batch_headers import read_headers
-from kip848_client.core.fetch._buffer import Buffer
 from kip848_client.core.fetch._chunked_answers import ChunkedAnswer
 from kip848_client.core.fetch._commands import Commands, Notice, Positioned, Readable, UseEndpoints
 from kip848_client.core.fetch._error_rules import QUIET_MS, fetch_error, reaction, reaction_to_whole
@@ -38,6 +37,7 @@ from kip848_client.core.fetch._partition_errors import PartitionErrors
 from kip848_client.core.fetch._planner import Node, OpenFetch, Planner
 from kip848_client.core.fetch._position_changes import PositionChanges
 from kip848_client.core.fetch._queries import Queries
+from kip848_client.core.fetch._unread_slices import UnreadSlices
 from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicIdPartition
 from kip848_client.error_codes import error_name
@@ -80,7 +80,7 @@ class Answers:
         jitter: Jitter,
         assigned: Assigned,
         leaders: Leaders,
-        buffer: Buffer,
+        buffer: UnreadSlices,
         metadata: MetadataQuestions,
         planner: Planner,
         partition_errors: PartitionErrors,

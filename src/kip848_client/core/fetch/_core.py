@@ -17,8 +17,8 @@ reader then sends ``BufferRead``, which makes space for more.
 The parts: ``Assigned`` has the partitions. ``Planner`` decides what to fetch from which broker,
 ``Answers`` what an answer means, ``Positions`` where to begin, ``PositionChanges`` what a new
 position ends, ``Topics`` what metadata means, ``PartitionErrors`` which partitions rest and which
-errors must be raised. ``Buffer`` holds the records to deliver. Each part is given those that it
-uses; all append their commands to one list.
+errors must be raised. ``UnreadSlices`` holds the records to deliver. Each part is given those that
+it uses; all append their commands to one list.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ from kip848_client.core.fetch import _commands as do
 from kip848_client.core.fetch import _events as ev
 from kip848_client.core.fetch._answers import Answers
 from kip848_client.core.fetch._assigned import Assigned
-from kip848_client.core.fetch._buffer import Buffer
 from kip848_client.core.fetch._chunked_answers import ChunkedAnswer, ChunkedAnswers
 from kip848_client.core.fetch._model import FetchSettings, Slice, StoredOffset
 from kip848_client.core.fetch._partition import (
@@ -62,6 +61,7 @@ from kip848_client.core.fetch._positions import Positions
 from kip848_client.core.fetch._queries import Queries
 from kip848_client.core.fetch._snapshot import FetchSnapshot, take_snapshot
 from kip848_client.core.fetch._topics import Topics
+from kip848_client.core.fetch._unread_slices import UnreadSlices
 from kip848_client.core.outside import from_outside
 from kip848_client.core.partition_names import listed
 from kip848_client.core.types import TopicId, TopicPartition, Wait
@@ -102,7 +102,7 @@ class FetchCore:
         self._is_partial = False
         self._assigned = Assigned()
         self._leaders = Leaders()
-        self._buffer = Buffer()
+        self._buffer = UnreadSlices()
         self._metadata = MetadataQuestions(_metadata_settings(settings), jitter)
         out, metadata = self._out, self._metadata
         self._partition_errors = PartitionErrors(settings, jitter, self._assigned, out)

@@ -29,12 +29,12 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kip848_client.core.cluster import NO_EPOCH, NO_NODE, Leaders, MetadataQuestions
-from kip848_client.core.fetch._buffer import Buffer
 from kip848_client.core.fetch._commands import SendFetch
 from kip848_client.core.fetch._model import FetchIntent, FetchSettings, Wanted
 from kip848_client.core.fetch._partition import FULL, NO_LEADER, Partition, Phase
 from kip848_client.core.fetch._replicas import Replicas
 from kip848_client.core.fetch._sessions import FetchSession
+from kip848_client.core.fetch._unread_slices import UnreadSlices
 from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicIdPartition
 
@@ -111,7 +111,7 @@ class Planner:
         self,
         settings: FetchSettings,
         leaders: Leaders,
-        buffer: Buffer,
+        buffer: UnreadSlices,
         metadata: MetadataQuestions,
     ) -> None:
         self.nodes: dict[int, Node] = {}

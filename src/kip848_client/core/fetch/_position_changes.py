@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kip848_client.core.fetch._assigned import Assigned
-from kip848_client.core.fetch._buffer import Buffer
 from kip848_client.core.fetch._commands import Commands, Positioned
 from kip848_client.core.fetch._events import SeekBegun, SeekEnded
 from kip848_client.core.fetch._model import StoredOffset
@@ -18,6 +17,7 @@ from kip848_client.core.fetch._partition import NOT_STARTED, RESTING, Partition,
 from kip848_client.core.fetch._partition_errors import PartitionErrors
 from kip848_client.core.fetch._planner import Planner
 from kip848_client.core.fetch._positions import PositionFound, Positions, PositionStands, Result
+from kip848_client.core.fetch._unread_slices import UnreadSlices
 from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.errors import Kip848Error
 
@@ -31,7 +31,7 @@ class PositionChanges:
     def __init__(
         self,
         assigned: Assigned,
-        buffer: Buffer,
+        buffer: UnreadSlices,
         planner: Planner,
         positions: Positions,
         partition_errors: PartitionErrors,

@@ -8,11 +8,11 @@ from typing import Final
 
 from kip848_client.core.fetch import _partition as reasons
 from kip848_client.core.fetch._assigned import Assigned
-from kip848_client.core.fetch._buffer import Buffer
 from kip848_client.core.fetch._partition import Partition, Phase
 from kip848_client.core.fetch._planner import Node, Planner
 from kip848_client.core.fetch._positions import Positions
 from kip848_client.core.fetch._sessions import SessionSnapshot
+from kip848_client.core.fetch._unread_slices import UnreadSlices
 from kip848_client.core.types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.errors import Kip848Error
 
@@ -83,7 +83,11 @@ class FetchSnapshot:
 
 
 def take_snapshot(
-    assigned: Assigned, planner: Planner, buffer: Buffer, positions: Positions, stale_answers: int
+    assigned: Assigned,
+    planner: Planner,
+    buffer: UnreadSlices,
+    positions: Positions,
+    stale_answers: int,
 ) -> FetchSnapshot:
     """Take a snapshot of the current state."""
     return FetchSnapshot(

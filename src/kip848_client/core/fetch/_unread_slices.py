@@ -2,7 +2,7 @@
 
 A broker's answer for a partition becomes one slice. Slices of a partition are contiguous: each was
 requested at the end of the previous one. Partitions with something to read are kept in a ring, so
-that each gets its turn.
+that each gets its turn. How much may be fetched ahead is decided by ``_planner``.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from kip848_client.core.fetch._model import BatchRef, EpochEnd, Slice
 from kip848_client.core.fetch._partition import NO_SLICES, Partition
 from kip848_client.core.types import TopicPartition
 
-__all__ = ["Buffer"]
+__all__ = ["UnreadSlices"]
 
 
-class Buffer:
+class UnreadSlices:
     """All slices of all partitions."""
 
     def __init__(self) -> None:
