@@ -382,6 +382,30 @@ class Admin:
         router, deadline_ms = self._begin(timeout_ms)
         return await _offsets.list_offsets(router, wanted, deadline_ms, read_committed=committed)
 
+    async def list_epoch_ends(
+        self, epochs: Mapping[TopicPartition, int], *, timeout_ms: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """Look up where leader epochs end (Kafka's OffsetForLeaderEpoch, KIP-320).
+
+        A reader whose position is after the end of its epoch has read records that the log has lost
+        since, in an unclean election.
+
+        Args:
+            epochs: A leader epoch by partition.
+            timeout_ms: The time for the whole call, in milliseconds. Default:
+                ``default_api_timeout_ms``.
+
+        Returns:
+            By partition the offset after the last record of that epoch or of the last one before
+            it; -1 where the leader knows none.
+
+        Raises:
+            AdminFailed: Leaders refused; ``errors`` is by partition.
+        """
+        wanted = _arguments.checked_epochs(epochs)
+        router, deadline_ms = self._begin(timeout_ms)
+        return await _offsets.epoch_ends(router, wanted, deadline_ms)
+
     # -- settings ----------------------------------------------------------------------------
 
     async def describe_group_configs(

@@ -105,6 +105,14 @@ def checked_offsets(offsets: object) -> dict[TopicPartition, CommittedOffset]:
     return found
 
 
+def checked_epochs(epochs: object) -> dict[TopicPartition, int]:
+    """Check leader epochs by partition."""
+    found: dict[TopicPartition, int] = {}
+    for tp, epoch in _mapping(epochs, "leader epochs are given as {partition: epoch}"):
+        found[checked_partition(tp)] = _checked_epoch(epoch)
+    return found
+
+
 def checked_list_times(times: object) -> dict[TopicPartition, int]:
     """Check times, ``EARLIEST`` or ``LATEST`` by partition."""
     return {
@@ -197,9 +205,10 @@ def _check_shift(records: object) -> None:
         raise ConfigError(f"ShiftBy takes an int, not {shown(records)}")
 
 
-def _checked_epoch(epoch: object) -> None:
+def _checked_epoch(epoch: object) -> int:
     if not isinstance(epoch, int) or isinstance(epoch, bool) or not 0 <= epoch <= _INT32_MAX:
         raise ConfigError(f"a leader epoch is an int from 0 to {_INT32_MAX}, not {shown(epoch)}")
+    return epoch
 
 
 def _checked_configs(configs: object) -> None:

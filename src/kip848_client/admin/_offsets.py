@@ -27,7 +27,7 @@ from kip848_client.errors import (
     refusal,
 )
 
-__all__ = ["commit", "delete", "fetch", "list_offsets", "plan_reset"]
+__all__ = ["commit", "delete", "epoch_ends", "fetch", "list_offsets", "plan_reset"]
 
 _ByPartition = Mapping[TopicPartition, Refusal | None]
 
@@ -125,6 +125,22 @@ async def list_offsets(
 
     done, failed = await router.of_leaders(sorted(times), ask, deadline_ms, epochs)
     return all_of("looking offsets up", done, failed)
+
+
+async def epoch_ends(
+    router: RequestRouter, epochs: Mapping[TopicPartition, int], deadline_ms: int
+) -> dict[TopicPartition, int]:
+    """Look up where leader epochs end: each leader answers for its partitions."""
+    current: dict[TopicPartition, int] = {}
+
+    async def ask(
+        node: int, targets: tuple[TopicPartition, ...]
+    ) -> Mapping[TopicPartition, int | Refusal]:
+        request = wire.epoch_request({tp: epochs[tp] for tp in targets}, current)
+        return wire.epoch_ends(await router.to(node, request, deadline_ms))
+
+    done, failed = await router.of_leaders(sorted(epochs), ask, deadline_ms, current)
+    return all_of("looking up the ends of leader epochs", done, failed)
 
 
 async def plan_reset(

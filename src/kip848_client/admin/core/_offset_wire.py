@@ -14,6 +14,10 @@ from kip848_client.core.wire.messages.list_offsets import (
     ListOffsetsRequestListOffsetsPartition,
     ListOffsetsRequestListOffsetsTopic,
     ListOffsetsResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochRequestOffsetForLeaderPartition,
+    OffsetForLeaderEpochRequestOffsetForLeaderTopic,
+    OffsetForLeaderEpochResponse,
 )
 from kip848_client.core.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -41,6 +45,8 @@ __all__ = [
     "commit_request",
     "committed",
     "deletion_request",
+    "epoch_ends",
+    "epoch_request",
     "fetch_request",
     "fetched",
     "list_request",
@@ -191,6 +197,42 @@ def list_request(
         ),
         timeout_ms=timeout_ms,
     )
+
+
+def epoch_request(
+    epochs: Mapping[TopicPartition, int], current: Mapping[TopicPartition, int]
+) -> OffsetForLeaderEpochRequest:
+    """Build the request for the ends of leader epochs (KIP-320)."""
+    return OffsetForLeaderEpochRequest(
+        replica_id=_CONSUMER,
+        topics=tuple(
+            OffsetForLeaderEpochRequestOffsetForLeaderTopic(
+                topic=topic,
+                partitions=tuple(
+                    OffsetForLeaderEpochRequestOffsetForLeaderPartition(
+                        partition=tp.partition,
+                        current_leader_epoch=current.get(tp, _NO_EPOCH),
+                        leader_epoch=epochs[tp],
+                    )
+                    for tp in each
+                ),
+            )
+            for topic, each in groupby(sorted(epochs), key=lambda tp: tp.topic)
+        ),
+    )
+
+
+def epoch_ends(answer: OffsetForLeaderEpochResponse) -> dict[TopicPartition, int | Refusal]:
+    """Return the end offsets, -1 where the leader does not know the epoch, or the refusals."""
+    return {
+        TopicPartition(topic.topic, each.partition): (
+            refusal(each.error_code, None, "OffsetForLeaderEpoch")
+            if each.error_code
+            else each.end_offset
+        )
+        for topic in answer.topics
+        for each in topic.partitions
+    }
 
 
 def listed(answer: ListOffsetsResponse) -> dict[TopicPartition, ListedOffset | Refusal]:
