@@ -46,7 +46,7 @@ def begin(mock_broker: BrokerThread) -> Iterator[Callable[..., Query]]:
 
     begun: list[Query] = []
 
-    def make(**said: str) -> Query:
+    def make(**said: str | None) -> Query:
         begun.append(Query(options_of(mock_broker.bootstrap, **said)))
         return begun[-1]
 

@@ -17,8 +17,9 @@ from pyspark.sql.streaming.listener import (
 from pyspark.sql.streaming.query import StreamingQuery
 
 from kip848_client.errors import Kip848Error, TransportError
-from kip848_client.spark.control._channel import ask
+from kip848_client.spark._channel import ask
 from kip848_client.spark.control._listening import listen
+from kip848_client.spark.source.core._manifest import OURS
 
 __all__ = ["QueryControl"]
 
@@ -122,7 +123,7 @@ class QueryControl(StreamingQueryListener):
         for source in event.progress.sources:
             try:
                 done = json.loads(source.endOffset)
-                if "ranges" in done:
+                if OURS in done:
                     ask(self._path, {"done": done}, _TELL_S)
             except (ValueError, TypeError, Kip848Error) as err:
                 _log.info("the source learns of a batch only at the next one: %s", err)

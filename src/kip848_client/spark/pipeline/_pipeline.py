@@ -138,7 +138,7 @@ class Pipeline:
             frame = _by_spark(spark, options)
             running = Running(self.config, spark, None, options)
         else:
-            ours = {"control": control, **outputs.written_option}
+            ours = {"control": control}
             ours["ownership"] = "shared" if self.config.source.is_shared else "exclusive"
             # a data source that is registered later can import them
             ship_to_executors(spark, self.config.run)

@@ -9,15 +9,23 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from kip848_client.admin import EARLIEST, LATEST, Admin, TopicDescription
+from kip848_client.admin import EARLIEST, LATEST, Admin, CommittedOffset, TopicDescription
 from kip848_client.config import CLIENT_PROPERTIES, client_settings
 from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import AdminFailed, BrokerError, ConfigError, Kip848Error
+from kip848_client.errors import (
+    AdminFailed,
+    BrokerError,
+    ConfigError,
+    GroupIdNotFound,
+    Kip848Error,
+)
 from kip848_client.spark._connecting import connected
+from kip848_client.spark.source.core._begin import CommitNote, GroupOffset
 from kip848_client.spark.source.core._offset_limits import BEGIN, OffsetRangeLimit
 from kip848_client.spark.source.core._options import SourceOptions
+from kip848_client.spark.source.core._ownership import GroupState
 from kip848_client.spark.source.core._planning import DataLost, Seen
 
 __all__ = ["Cluster"]
@@ -79,7 +87,12 @@ class Cluster:
             if early is not None:
                 early.cancel()
                 early.add_done_callback(_retrieve)
-        self._last = Seen(bounds, ids)
+        epochs = {
+            TopicPartition(topic, each.partition): each.leader_epoch
+            for topic, found in described.items()
+            for each in found.partitions
+        }
+        self._last = Seen(bounds, ids, {tp: epochs[tp] for tp in bounds if tp in epochs})
         return self._last
 
     def _read_of(self, described: Mapping[str, TopicDescription]) -> list[TopicPartition]:
@@ -203,21 +216,42 @@ class Cluster:
             places[tp] = end if first < 0 else min(first, end)
         return places
 
-    async def committed(self, with_text: str | None = None) -> dict[TopicPartition, int]:
-        """The group's committed offsets (with this metadata, if given); empty without a group."""
-        if self._options.group_id is None:
+    async def epoch_ends(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Where these leader epochs end, for those that the leaders know (KIP-320)."""
+        if not epochs:
             return {}
-        found = await self._admin.list_group_offsets(self._options.group_id)
+        found = await self._admin.list_epoch_ends(epochs)
+        return {tp: end for tp, end in found.items() if end >= 0}
+
+    async def group_state(self, group: str | None) -> GroupState:
+        """What a group has; nothing without a group, or for one that does not exist."""
+        if group is None:
+            return GroupState()
+        offsets = await self.group_offsets(group)
+        return GroupState(await self._has_members(group), offsets)
+
+    async def group_offsets(self, group: str) -> dict[TopicPartition, GroupOffset]:
+        """What a group has committed."""
+        found = await self._admin.list_group_offsets(group)
         return {
-            tp: each.offset
-            for tp, each in found.items()
-            if with_text is None or each.metadata == with_text
+            tp: GroupOffset(each.offset, CommitNote.of(each.metadata)) for tp, each in found.items()
         }
 
-    async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit to the group, which must not have members. Raises ``AdminFailed`` if it has."""
-        if self._options.group_id is not None and offsets:
-            await self._admin.alter_group_offsets(self._options.group_id, offsets)
+    async def _has_members(self, group: str) -> bool:
+        try:
+            described = await self._admin.describe_groups([group])
+        except AdminFailed as err:
+            if all(isinstance(each, GroupIdNotFound) for each in err.errors.values()):
+                return False
+            raise
+        return bool(described[group].members)
+
+    async def commit(
+        self, group: str, offsets: Mapping[TopicPartition, tuple[int, CommitNote]]
+    ) -> None:
+        """Commit to a group, which must not have members. Raises ``AdminFailed`` if it has."""
+        said = {tp: CommittedOffset(at, metadata=str(note)) for tp, (at, note) in offsets.items()}
+        await self._admin.alter_group_offsets(group, said)
 
 
 def _retrieve(task: asyncio.Task[Any]) -> None:

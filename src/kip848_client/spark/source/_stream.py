@@ -27,7 +27,7 @@ from kip848_client.spark.source.core._ranges import OffsetRange
 from kip848_client.spark.source.core._slots import divided
 
 if TYPE_CHECKING:
-    from kip848_client.spark.source._runner import SourceRunner
+    from kip848_client.spark.source._source_driver import SourceDriver
     from kip848_client.spark.source.core._options import SourceOptions
 
 __all__ = ["StreamReader"]
@@ -36,21 +36,23 @@ _log = logging.getLogger("kip848_client.spark")
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The methods that Spark calls. The rules are in ``SourceRunner`` and ``Planning``."""
+    """The methods that Spark calls. ``SourceDriver`` answers."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._runner: SourceRunner | None = None
+        self._driver: SourceDriver | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Executors get only the options."""
-        return {"_options": self._options, "_runner": None}
+        return {"_options": self._options, "_driver": None}
 
-    def _run(self) -> SourceRunner:
-        if self._runner is None:
-            self._runner = _runner_of(self._options)
-            leave_when_terminated(self._runner.close)
-        return self._runner
+    def _run(self) -> SourceDriver:
+        if self._driver is None:
+            from kip848_client.spark.source._source_driver import SourceDriver
+
+            self._driver = SourceDriver(self._options)
+            leave_when_terminated(self._driver.close)
+        return self._driver
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  # Spark's name
         """``maxOffsetsPerTrigger``."""
@@ -77,15 +79,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802  # Spark's name
         """The last known ends of the partitions, which Spark shows in its progress."""
-        if self._runner is None:
+        if self._driver is None:
             return None
-        return self._runner.ends()
+        return self._driver.ends()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The tasks of a batch, which ``end`` describes completely."""
         del start
-        batch = self._run().batch(Manifest.of(end))
-        ranges = [OffsetRange(tp, *span) for tp, span in sorted(batch.ranges.items())]
+        found = self._run().batch(Manifest.of(end))
+        ranges = [OffsetRange(tp, *span) for tp, span in sorted(found.items())]
         return [InputPartition(each) for each in divided(ranges, self._options, cores())]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -98,15 +100,5 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def stop(self) -> None:
         """The query is over."""
-        if self._runner is not None:
-            self._runner.close()
-
-
-def _runner_of(options: SourceOptions) -> SourceRunner:
-    if options.is_shared:
-        from kip848_client.spark.source._member import MemberRunner
-
-        return MemberRunner(options)
-    from kip848_client.spark.source._exclusive import ExclusiveRunner
-
-    return ExclusiveRunner(options)
+        if self._driver is not None:
+            self._driver.close()

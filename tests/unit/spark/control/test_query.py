@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from kip848_client.errors import TransportError
-from kip848_client.spark import QueryControl
+from kip848_client.spark import QueryControl, _channel
+from kip848_client.spark._channel import ControlServer
 from kip848_client.spark._loop import LoopThread
-from kip848_client.spark.control import _channel, _query_control
-from kip848_client.spark.control._channel import ControlServer
+from kip848_client.spark.control import _query_control
+from kip848_client.spark.source.core._manifest import Manifest
 
 
 class _Source:
@@ -94,8 +95,7 @@ def test_a_batch_that_the_source_did_not_hear_of_harms_nothing(
     tmp_path: Path, source: _Source, caplog: pytest.LogCaptureFixture
 ) -> None:
     control, _ = _begun(tmp_path)
-    first: dict[str, Any] = {"number": 1, "ranges": {}}
-    second = {**first, "number": 2}
+    first, second = Manifest(1).to_json(), Manifest(2).to_json()
     with caplog.at_level(logging.INFO, "kip848_client.spark"):
         control.onQueryProgress(_progress(json.dumps(first)))
     assert "the source learns of a batch only at the next one" in caplog.text

@@ -9,7 +9,6 @@ from pyspark.sql.types import BinaryType, StructType
 from kip848_client.core.types import TopicPartition
 from kip848_client.spark._data_source import Kip848DataSource
 from kip848_client.spark.sink._write_task import _kept, writing_loop
-from kip848_client.spark.source.core._manifest import Manifest
 from mock_coordinator.threaded import BrokerThread
 from tests.support.stored_codecs import CODECS, stored_codecs
 from tests.unit.spark.source._by_hand import options_of, rows_of
@@ -34,4 +33,4 @@ def test_what_a_task_writes_another_reads(mock_broker: BrokerThread, codec: str)
     assert stored_codecs(mock_broker.bootstrap, "a", 2) == {CODECS[codec]}
     spans = {TopicPartition("a", partition): (0, 150) for partition in range(2)}
     wanted = sorted((number % 2, number // 2, value) for number, value in enumerate(values))
-    assert rows_of(options_of(mock_broker.bootstrap), Manifest(1, spans)) == wanted
+    assert rows_of(options_of(mock_broker.bootstrap), spans) == wanted

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from kip848_client import Admin
 from kip848_client.spark.source import _reading
-from kip848_client.spark.source._exclusive import ExclusiveRunner
-from kip848_client.spark.source._member import MemberRunner
+from kip848_client.spark.source._ownership import Ranges
 from kip848_client.spark.source._reading import read_ranges
-from kip848_client.spark.source._runner import SourceRunner
+from kip848_client.spark.source._source_driver import SourceDriver
 from kip848_client.spark.source.core._manifest import Manifest
 from kip848_client.spark.source.core._options import SourceOptions, source_options
 from kip848_client.spark.source.core._ranges import OffsetRange, packed
@@ -21,8 +21,9 @@ from mock_coordinator.threaded import BrokerThread
 __all__ = ["Begin", "Query", "committed", "options_of", "produce", "rows_of"]
 
 
-def options_of(bootstrap: str, **said: str) -> SourceOptions:
-    """Options of a stream that reads topic ``a`` from its begin, and others."""
+def options_of(bootstrap: str, **said: str | None) -> SourceOptions:
+    """Options of a stream that reads topic ``a`` from its begin, and others. ``None`` removes
+    one."""
     base = {
         "kafka.bootstrap.servers": bootstrap,
         "subscribe": "a",
@@ -30,7 +31,8 @@ def options_of(bootstrap: str, **said: str) -> SourceOptions:
         "kafkaConsumer.pollTimeoutMs": "20000",
     }
     names = {name.replace("_", "."): text for name, text in said.items()}
-    return source_options(base | names, is_stream=True)
+    chosen = {name: text for name, text in (base | names).items() if text is not None}
+    return source_options(chosen, is_stream=True)
 
 
 def produce(broker: BrokerThread, count: int, first: int = 0) -> None:
@@ -50,9 +52,9 @@ def committed(broker: BrokerThread, group: str = "g") -> dict[int, int]:
     return asyncio.run(ask())
 
 
-def rows_of(options: SourceOptions, batch: Manifest, tasks: int = 2) -> list[tuple[Any, ...]]:
+def rows_of(options: SourceOptions, batch: Ranges, tasks: int = 2) -> list[tuple[Any, ...]]:
     """What the tasks of a batch read: (partition, offset, value), sorted."""
-    ranges = [OffsetRange(tp, *span) for tp, span in sorted(batch.ranges.items())]
+    ranges = [OffsetRange(tp, *span) for tp, span in sorted(batch.items())]
     found: list[tuple[Any, ...]] = []
     try:
         for task in packed(ranges, tasks):
@@ -62,6 +64,13 @@ def rows_of(options: SourceOptions, batch: Manifest, tasks: int = 2) -> list[tup
     finally:  # an executor would keep its consumer
         _reading._loop().call(_reading._discard(options), 10_000)
     return sorted(found)
+
+
+def _stored(manifest: Manifest) -> Manifest:
+    """As Spark returns it from its checkpoint, where it is a text."""
+    if manifest.version == 1:
+        return manifest
+    return Manifest.of(json.loads(json.dumps(manifest.to_json())))
 
 
 class Query:
@@ -74,18 +83,17 @@ class Query:
         self.sink: list[tuple[Any, ...]] = []
         self.runner = self._run()
 
-    def _run(self) -> SourceRunner:
-        kind = MemberRunner if self.options.is_shared else ExclusiveRunner
-        return kind(self.options)
+    def _run(self) -> SourceDriver:
+        return SourceDriver(self.options)
 
     def plan(self, limit: int | None = None) -> bool:
         """Ask for the next batch; whether there is one."""
         if not self.log:
             self.log.append(self.runner.first())
-        found = self.runner.next(self.log[-1], limit)
-        if found is self.log[-1]:
+        found = self.runner.next(_stored(self.log[-1]), limit)
+        if found == self.log[-1]:
             return False
-        self.planned = found
+        self.planned = _stored(found)
         return True
 
     def read(self) -> None:

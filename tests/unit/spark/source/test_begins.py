@@ -4,7 +4,6 @@ of them counts. Without Spark."""
 from __future__ import annotations
 
 import asyncio
-import json
 
 import pytest
 
@@ -14,8 +13,6 @@ from mock_coordinator.threaded import BrokerThread
 from tests.unit.spark.source._by_hand import Begin, Query, committed, options_of, produce
 
 pytestmark = pytest.mark.mock_broker(topics={"a": 3})
-
-_OWNERSHIPS = ("exclusive", "shared")
 
 
 def _commit(broker: BrokerThread, *offsets: int) -> None:
@@ -77,19 +74,31 @@ def test_a_member_begins_where_its_group_is_whatever_the_user_names(
     assert _read(query) == {0: [0, 1, 2], 1: [2], 2: [1, 2]}
 
 
-@pytest.mark.parametrize("ownership", _OWNERSHIPS)
 @pytest.mark.parametrize(("everywhere", "rest"), [("earliest", {2: [0, 1, 2]}), ("latest", {})])
-def test_a_word_for_all_partitions_is_for_those_of_which_the_group_has_nothing(
-    mock_broker: BrokerThread,
-    begin: Begin,
-    ownership: str,
-    everywhere: str,
-    rest: dict[int, list[int]],
+def test_a_word_for_all_partitions_is_for_those_of_which_a_members_group_has_nothing(
+    mock_broker: BrokerThread, begin: Begin, everywhere: str, rest: dict[int, list[int]]
 ) -> None:
     _produce_by_time(mock_broker)
     _commit(mock_broker, 0, 2)
-    query = begin(kafka_group_id="g", ownership=ownership, startingOffsets=everywhere)
+    query = begin(kafka_group_id="g", ownership="shared", startingOffsets=everywhere)
     assert _read(query) == {0: [0, 1, 2], 1: [2], **rest}
+
+
+@pytest.mark.parametrize(
+    ("everywhere", "rows"),
+    [
+        ("earliest", {0: [0, 1, 2], 1: [0, 1, 2], 2: [0, 1, 2]}),
+        ("latest", {}),
+        (None, {0: [0, 1, 2], 1: [2]}),
+    ],
+)
+def test_what_the_user_sets_counts_more_than_the_group_of_an_exclusive_query(
+    mock_broker: BrokerThread, begin: Begin, everywhere: str | None, rows: dict[int, list[int]]
+) -> None:
+    """Without it, the group's offsets count, and then the end."""
+    _produce_by_time(mock_broker)
+    _commit(mock_broker, 0, 2)
+    assert _read(begin(kafka_group_id="g", startingOffsets=everywhere)) == rows
 
 
 @pytest.mark.parametrize("said", [{}, *_NAMED])
@@ -105,23 +114,3 @@ def test_the_checkpoint_counts_more_than_group_and_options(
     produce(mock_broker, 1)
     assert _read(query) == {0: [0, 1, 2, 3], 1: [0, 1, 2], 2: [0, 1, 2]}
     assert committed(mock_broker) == {0: 4, 1: 3, 2: 3}
-
-
-@pytest.mark.parametrize(
-    ("at", "rows"), [(0, [0]), (1, [2]), (2, [2])], ids=["before", "within", "at its end"]
-)
-def test_the_output_counts_more_than_the_group_where_the_group_is_within_it(
-    mock_broker: BrokerThread, begin: Begin, at: int, rows: list[int]
-) -> None:
-    """Offsets 1 up to 2 of each partition are written."""
-    _produce_by_time(mock_broker)
-    _commit(mock_broker, at, at, at)
-    first = begin(kafka_group_id="g", ownership="shared")
-    first.plan()
-    assert first.planned is not None
-    ids = first.planned.topic_ids
-    first.runner.close()
-    ranges = {"a": {str(number): [[1, 2]] for number in range(3)}}
-    written = json.dumps({"topics": dict(ids), "ranges": ranges})
-    query = begin(kafka_group_id="g", ownership="shared", written=written)
-    assert {tuple(each[:1]) for each in _read(query).values()} == {tuple(rows)}

@@ -73,7 +73,7 @@ async def _looked_once(monkeypatch: pytest.MonkeyPatch) -> tuple[_Broker, Cluste
     broker = _Broker()
     cluster = Cluster(options_of("localhost:9092"))
     monkeypatch.setattr(cluster, "_admin", broker)
-    assert await cluster.seen() == Seen({_TP: (0, 5)}, {"a": "one"})
+    assert await cluster.seen() == Seen({_TP: (0, 5)}, {"a": "one"}, {_TP: 0})
     broker.answers.clear()
     broker.was_asked_for_offsets.clear()
     broker.may_describe.clear()
@@ -89,7 +89,7 @@ async def test_offsets_are_asked_for_while_it_is_asked_whether_the_topics_are_th
     async with asyncio.timeout(10):
         await broker.was_asked_for_offsets.wait()
     broker.may_describe.set()
-    assert await looking == Seen({_TP: (0, 5)}, {"a": "one"})
+    assert await looking == Seen({_TP: (0, 5)}, {"a": "one"}, {_TP: 0})
     assert sorted(broker.answers) == ["offsets", "offsets", "topics"]
 
 
@@ -102,7 +102,7 @@ async def test_offsets_of_another_topic_of_the_same_name_are_asked_for_after_it_
     await broker.was_asked_for_offsets.wait()
     broker.topic_id, broker.end = "two", 2
     broker.may_describe.set()
-    assert await looking == Seen({_TP: (0, 2)}, {"a": "two"})
+    assert await looking == Seen({_TP: (0, 2)}, {"a": "two"}, {_TP: 0})
     assert broker.answers[-3:] == ["topics", "offsets", "offsets"]
 
 
@@ -130,7 +130,7 @@ async def test_a_topic_that_a_broker_forgets_for_a_moment_is_not_lost(
     monkeypatch.setattr(cluster, "_admin", broker)
     await cluster.seen()
     broker.forgets = 2
-    assert await cluster.seen() == Seen({_TP: (0, 5)}, {"a": "one"})
+    assert await cluster.seen() == Seen({_TP: (0, 5)}, {"a": "one"}, {_TP: 0})
     monkeypatch.setattr(_cluster, "_GONE_S", 0.0)
     broker.forgets = 1_000
     with pytest.raises(DataLost, match="topic a was deleted while the query ran"):

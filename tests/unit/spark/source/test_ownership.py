@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
+from kip848_client import Admin
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
-from kip848_client.spark.source.core._manifest import Manifest, Ownership
+from kip848_client.spark.source.core._begin import GroupOffset
+from kip848_client.spark.source.core._manifest import Manifest
 from kip848_client.spark.source.core._options import SourceOptions
-from kip848_client.spark.source.core._ownership import check_ownership, check_positions
+from kip848_client.spark.source.core._ownership import GroupState, check_ownership, upgraded
+from kip848_client.spark.source.core._planning import Seen
 from mock_coordinator.threaded import BrokerThread
 from tests.unit.spark.source._by_hand import Begin, Query, committed, options_of, produce
 
@@ -22,52 +26,42 @@ def _options(ownership: str | None, *, has_group: bool = True) -> SourceOptions:
     return options_of("h:1", **said, **({"ownership": ownership} if ownership else {}))
 
 
-@pytest.mark.parametrize("said", [None, "exclusive", "shared"])
-@pytest.mark.parametrize("kept", ["exclusive", "shared"])
-def test_a_query_goes_on_with_a_checkpoint_of_its_own_ownership_alone(
-    kept: Ownership, said: str | None
-) -> None:
-    batch = Manifest(3, {_A0: (1, 2)}, {}, kept)
-    if kept == (said or "exclusive"):
-        check_ownership(batch, _options(said))
-        return
-    default = "" if said else ", the default"
-    mine = said or "exclusive"
-    with pytest.raises(
-        ConfigError, match=f"ownership={mine}{default}, so .* Set ownership={kept} to"
-    ):
-        check_ownership(batch, _options(said))
-
-
-def test_a_checkpoint_that_does_not_say_leaves_it_to_the_user() -> None:
-    batch = Manifest(3, {_A0: (1, 2)})
+def test_a_checkpoint_of_an_older_version_needs_its_ownership_stated() -> None:
+    batch = Manifest(3, {_A0: (1, 2)}, version=1)
     check_ownership(batch, _options("shared"))
     check_ownership(batch, _options("exclusive"))
     check_ownership(batch, _options(None, has_group=False))  # it was never a member
     with pytest.raises(ConfigError, match="Set ownership=shared to continue as before, or owner"):
         check_ownership(batch, _options(None))
+    shared = replace(batch, ownership="shared")
+    with pytest.raises(ConfigError, match=r"this query runs with ownership=exclusive, the default"):
+        check_ownership(shared, _options(None))
+    check_ownership(shared, _options("exclusive"))
+    check_ownership(replace(shared, version=2), _options(None))
+
+
+_SEEN = Seen({_A0: (0, 9), _A1: (0, 9)}, {})
+
+
+def test_what_an_old_members_checkpoint_lacks_begins_at_the_group() -> None:
+    old = Manifest(3, {_A0: (1, 2)}, version=1)
+    found = upgraded(old, _SEEN, GroupState(offsets={_A0: GroupOffset(5), _A1: GroupOffset(4)}))
+    assert found.ends == {_A0: 2, _A1: 4}
+    assert found.unread == {_A1}
+    with pytest.raises(ConfigError, match="no position for a-1, and the group has no offset"):
+        upgraded(old, _SEEN, GroupState(offsets={_A0: GroupOffset(5)}))
 
 
 @pytest.mark.parametrize(
-    ("batch", "ownership", "has_group", "is_refused"),
+    "kept",
     [
-        (Manifest(3, {_A0: (1, 2)}), "exclusive", True, True),
-        (Manifest(0), "exclusive", True, True),
-        (Manifest(3, {_A0: (1, 2), _A1: (0, 1)}), "exclusive", True, False),
-        (Manifest(3, {_A0: (1, 2)}, {}, "exclusive"), "exclusive", True, False),
-        (Manifest(3, {_A0: (1, 2)}), None, False, False),
+        Manifest(3, {_A0: (1, 2)}, {}, "exclusive", version=1),
+        Manifest(0, version=1),
+        Manifest(3, {_A0: (1, 2)}),
     ],
 )
-def test_a_partition_that_an_old_checkpoint_lacks_is_not_read_from_its_first_record(
-    batch: Manifest, ownership: str | None, has_group: bool, is_refused: bool
-) -> None:
-    """But one that was added since is, where it is certain that the checkpoint had all others."""
-    options = _options(ownership, has_group=has_group)
-    if not is_refused:
-        check_positions(batch, options, [_A0, _A1])
-        return
-    with pytest.raises(ConfigError, match=r"no position for a-.: .*ownership=shared, set that"):
-        check_positions(batch, options, [_A0, _A1])
+def test_a_partition_that_a_whole_checkpoint_lacks_was_added_later(kept: Manifest) -> None:
+    assert upgraded(kept, _SEEN, GroupState()) is kept
 
 
 def _restart_and_run(query: Query) -> None:
@@ -82,27 +76,31 @@ def _by_an_older_version(query: Query) -> None:
 
 
 def _unsaid(batch: Manifest) -> Manifest:
-    said = batch.to_json()
-    del said["ownership"]
+    """Version 1: an exclusive query had a range for each partition, a member those of the batch."""
+    spans = dict(batch.ranges)
+    if batch.ownership == "exclusive":
+        spans |= {tp: (at, at) for tp, at in batch.positions.items()}
+    ranges: dict[str, dict[str, list[int]]] = {}
+    for (topic, partition), span in spans.items():
+        ranges.setdefault(topic, {})[str(partition)] = [*span]
+    said = {"number": batch.number, "ranges": ranges, "topics": {**batch.topic_ids}}
     return Manifest.of(said)
 
 
 @pytest.mark.mock_broker(topics={"a": 3})
-@pytest.mark.parametrize("is_old", [True, False])
 @pytest.mark.parametrize("is_in_hand", [True, False])
-def test_a_shared_query_does_not_become_exclusive_by_a_new_default(
-    mock_broker: BrokerThread, begin: Begin, is_in_hand: bool, is_old: bool
+def test_a_shared_query_of_an_older_version_does_not_become_exclusive_by_a_new_default(
+    mock_broker: BrokerThread, begin: Begin, is_in_hand: bool
 ) -> None:
-    """Nothing is read, and the group is left alone. With the option it goes on."""
+    """Nothing is read, and the group is left alone. With the option it continues."""
     produce(mock_broker, 9)
     query = begin(kafka_group_id="g", ownership="shared")
     query.run()
-    query.run()  # tells the group
+    query.run()  # commits to the group
     mock_broker.produce("a", b"v9", partition=0)
     if is_in_hand:
         assert query.plan()
-    if is_old:
-        _by_an_older_version(query)
+    _by_an_older_version(query)
     rows, offsets = list(query.sink), committed(mock_broker)
     query.options = options_of(mock_broker.bootstrap, kafka_group_id="g")
     with pytest.raises(ConfigError, match="Set ownership=shared to continue"):
@@ -130,30 +128,44 @@ def test_an_old_checkpoint_with_one_batch_of_a_member_is_not_taken_for_all_posit
     _by_an_older_version(query)
     query.options = options_of(mock_broker.bootstrap, kafka_group_id="g", ownership="exclusive")
     query.restart()
-    with pytest.raises(ConfigError, match="no position for a-1"):
-        query.run()
+    query.run()
     assert len(query.sink) == 10
+    query.runner.close()
+    _forget_offsets(mock_broker)
+    query.restart()
+    with pytest.raises(ConfigError, match="no position for a-1, and the group has no offset"):
+        query.run()
+
+
+def _forget_offsets(broker: BrokerThread) -> None:
+    async def do() -> None:
+        async with Admin(bootstrap_servers=broker.bootstrap) as admin:
+            await admin.delete_groups(["g"])
+
+    asyncio.run(do())
 
 
 @pytest.mark.mock_broker(topics={"a": 3})
 @pytest.mark.parametrize("has_group", [True, False])
-def test_an_exclusive_query_does_not_become_a_member_by_an_option(
+def test_an_exclusive_query_becomes_a_member_of_a_group_that_knows_nothing_of_it(
     mock_broker: BrokerThread, begin: Begin, has_group: bool
 ) -> None:
-    """A member would read what its group has no offsets for from the first record."""
+    """Its group hears of all positions first: other members begin there."""
     produce(mock_broker, 9)
     query = begin(**({"kafka_group_id": "g"} if has_group else {}))
-    query.run(limit=4)
-    query.options = options_of(mock_broker.bootstrap, kafka_group_id="h", ownership="shared")
-    query.restart()
-    with pytest.raises(ConfigError, match="Set ownership=exclusive to continue"):
-        query.run()
-    assert mock_broker.snapshot("h") is None
-    query.options = options_of(mock_broker.bootstrap, kafka_group_id="h")
-    query.restart()
+    query.run()
+    for group in ("g", "h"):
+        query.options = options_of(mock_broker.bootstrap, kafka_group_id=group, ownership="shared")
+        query.restart()
+        assert not query.plan()
+        assert committed(mock_broker, group) == {0: 3, 1: 3, 2: 3}
     produce(mock_broker, 3, first=9)
     query.run()
     assert len(query.sink) == 12
+    query.options = options_of(mock_broker.bootstrap, kafka_group_id="g", ownership="shared")
+    query.restart()
+    with pytest.raises(ConfigError, match="for group 'h', and group 'g' has offsets"):
+        query.run()
 
 
 @pytest.mark.mock_broker(topics={"a": 3})
@@ -164,7 +176,6 @@ def test_an_exclusive_query_of_an_older_version_goes_on(
     query = begin()
     query.run()
     _by_an_older_version(query)
-    assert query.log[-1] == replace(query.log[-1], ownership=None)
     mock_broker.add_partitions("a", 4)
     mock_broker.produce("a", b"new", partition=3)
     query.restart()

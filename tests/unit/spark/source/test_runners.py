@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from contextlib import suppress
 from typing import Any
@@ -67,66 +66,55 @@ def test_a_batch_that_a_crash_interrupted_is_repeated_as_it_was(
     assert committed(mock_broker) == {0: 20, 1: 20, 2: 20}
 
 
-@pytest.mark.parametrize("is_noted", [True, False])
-def test_a_process_that_dies_before_its_group_is_told_goes_on_after_what_its_output_has(
-    mock_broker: BrokerThread, begin: Begin, is_noted: bool
+@pytest.mark.parametrize("ownership", ["exclusive", "shared"])
+def test_a_query_that_stops_in_order_four_times_reads_each_record_once(
+    mock_broker: BrokerThread, begin: Begin, ownership: str
 ) -> None:
-    """``False`` is why the output notes it."""
+    """Its last batch is in Spark's log of commits, and the group does not know it yet."""
+    query = begin(kafka_group_id="g", ownership=ownership)
+    for turn in range(4):
+        produce(mock_broker, 30, first=30 * turn)
+        assert query.plan()
+        query.read()
+        query.restart()
+    for _ in range(4):
+        query.run()
+        query.restart()
+    assert sorted(_values(query)) == sorted(f"v{n}".encode() for n in range(120))
+
+
+def test_a_batch_that_its_group_knows_and_sparks_log_has_lost_is_repeated_whole(
+    mock_broker: BrokerThread, begin: Begin
+) -> None:
+    """A machine that loses its power: a sink that overwrites by batch id needs all of it."""
     produce(mock_broker, 30)
     query = begin(kafka_group_id="g", ownership="shared")
-    query.run(limit=12)
-    produce(mock_broker, 30, first=30)
-    assert query.plan()
-    batch = query.planned
-    assert batch is not None
-    query.read()  # it is in Spark's log; the group hears of it with the next batch, which never is
-    if is_noted:
-        said = batch.to_json()
-        ranges = {
-            topic: {number: [span] for number, span in spans.items()}
-            for topic, spans in said["ranges"].items()
-        }
-        written = json.dumps({"topics": said["topics"], "ranges": ranges})
-        query.options = options_of(
-            mock_broker.bootstrap, kafka_group_id="g", ownership="shared", written=written
-        )
-    query.restart()
-    query.run()
-    assert len(set(_values(query))) == 60
-    assert len(query.sink) == (60 if is_noted else 90)
-    assert sum(committed(mock_broker).values()) == 60
-
-
-@pytest.mark.parametrize("has_id", [True, False])
-def test_a_batch_that_its_group_was_told_and_sparks_log_has_lost_is_repeated_whole(
-    mock_broker: BrokerThread, begin: Begin, has_id: bool
-) -> None:
-    """A machine that loses its power, or a checkpoint from a backup. ``False``: a query that has no
-    id cannot tell its own commits from another member's, and leaves the batch to that."""
-    produce(mock_broker, 30)
-    written = {"written": '{"topics": {}, "ranges": {}, "query": "id-1"}'} if has_id else {}
-    query = begin(kafka_group_id="g", ownership="shared", **written)
     query.run(limit=12)
     assert sum(committed(mock_broker).values()) == 30
     query.planned = last = query.log.pop()
     before = list(query.sink)
     query.restart()
     again = query.sink[len(before) :]
-    assert again == (before[-last.size :] if has_id else [])
+    assert again == before[-last.size :]
     query.run()
     assert query.sink == before + again
     assert sum(committed(mock_broker).values()) == 30
 
 
-def test_a_restart_without_its_checkpoint_goes_on_where_the_group_is(
+def test_a_new_checkpoint_does_not_begin_where_another_query_left_its_group(
     mock_broker: BrokerThread, begin: Begin
 ) -> None:
     produce(mock_broker, 12)
     begin(kafka_group_id="g", ownership="exclusive").run()
     produce(mock_broker, 3, first=12)
-    again = begin(kafka_group_id="g", ownership="exclusive")
-    again.run()
-    assert _values(again) == [b"v12", b"v13", b"v14"]
+    options = options_of(mock_broker.bootstrap, kafka_group_id="g", startingOffsets=None)
+    again = Query(options)
+    with pytest.raises(ConfigError, match=r"has the offsets of another query.*Set startingOffsets"):
+        again.run()
+    again.runner.close()
+    said = begin(kafka_group_id="g", startingOffsets='{"a": {"0": 4, "1": 4, "2": 4}}')
+    said.run()
+    assert _values(said) == [b"v12", b"v13", b"v14"]
 
 
 def test_available_now_ends_with_what_was_there(mock_broker: BrokerThread, begin: Begin) -> None:
@@ -242,8 +230,8 @@ def test_records_that_are_gone_when_a_task_wants_them_are_told(mock_broker: Brok
     produce(mock_broker, 3)
     batch = Manifest(1, {TopicPartition("a", 0): (5, 9)})
     with pytest.raises(DataLost, match=r"a-0 should be read from 5 to 9, but has only 0 to 1"):
-        rows_of(options_of(mock_broker.bootstrap), batch, tasks=1)
-    assert rows_of(options_of(mock_broker.bootstrap, failOnDataLoss="false"), batch) == []
+        rows_of(options_of(mock_broker.bootstrap), batch.ranges, tasks=1)
+    assert rows_of(options_of(mock_broker.bootstrap, failOnDataLoss="false"), batch.ranges) == []
 
 
 def test_records_that_are_gone_at_the_begin_of_a_range_do_not_take_the_rest_with_them(
@@ -258,7 +246,7 @@ def test_records_that_are_gone_at_the_begin_of_a_range_do_not_take_the_rest_with
         connection.request(DeleteRecordsRequest(topics=(topic,), timeout_ms=10_000), 2)
     batch = Manifest(1, {TopicPartition("a", 0): (1, 5)})
     options = options_of(mock_broker.bootstrap, failOnDataLoss="false")
-    assert [offset for _, offset, _ in rows_of(options, batch, tasks=1)] == [3, 4]
+    assert [offset for _, offset, _ in rows_of(options, batch.ranges, tasks=1)] == [3, 4]
 
 
 def test_markers_of_transactions_do_not_hold_a_task_up(

@@ -8,13 +8,14 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, cast, get_args
 
 from kip848_client.config import CONSUMER_PROPERTIES, consumer_settings, parse_duration_ms
 from kip848_client.core.secrets import Properties
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
+from kip848_client.spark.source.core._begin import OnGroupReset
 from kip848_client.spark.source.core._manifest import Ownership
 from kip848_client.spark.source.core._offset_limits import (
     BEGIN,
@@ -23,11 +24,10 @@ from kip848_client.spark.source.core._offset_limits import (
     partitions_of,
     range_limit_from,
 )
-from kip848_client.spark.source.core._skip_written import WrittenRanges, written_from
 
 __all__ = ["SourceOptions", "source_options"]
 
-_OURS: Final = ("ownership", "tasks", "control", "written")
+_OURS: Final = ("ownership", "tasks", "control", "checkpoint", "ongroupreset")
 _THEIRS: Final = (
     "assign",
     "subscribe",
@@ -51,7 +51,9 @@ _THEIRS: Final = (
     "maxrecordsperpartition",
     "groupidprefix",
 )
+_STARTING: Final = ("startingtimestamp", "startingoffsetsbytimestamp", "startingoffsets")
 _SPOKEN: Final = {
+    "ongroupreset": "onGroupReset",
     "subscribepattern": "subscribePattern",
     "startingtimestamp": "startingTimestamp",
     "startingoffsets": "startingOffsets",
@@ -117,8 +119,11 @@ class SourceOptions:
     longest_task: int | None = None
     """``maxRecordsPerPartition``."""
     control: str | None = None
-    written: WrittenRanges = field(default_factory=WrittenRanges)
-    """What the output of a member already has, even if the group has older offsets."""
+    checkpoint: str | None = None
+    """The query's ``checkpointLocation``, to see at once that Spark has committed a batch."""
+    on_group_reset: OnGroupReset = "fail"
+    sets_starting: bool = False
+    """Whether the user set one of ``startingOffsets`` and its relatives."""
 
     @property
     def is_shared(self) -> bool:
@@ -175,15 +180,13 @@ def source_options(said: Mapping[str, str], *, is_stream: bool) -> SourceOptions
         tasks=_count(options, "tasks") or _count(options, "minpartitions"),
         longest_task=_count(options, "maxrecordsperpartition"),
         control=options.get("control"),
-        written=written_from(options.get("written")),
+        checkpoint=options.get("checkpoint"),
+        on_group_reset=_on_group_reset(options),
+        sets_starting=any(name in options for name in _STARTING),
     )
     if found.at_least and found.limit and found.at_least > found.limit:
         raise ConfigError(
             f"minOffsetsPerTrigger={found.at_least} is more than maxOffsetsPerTrigger={found.limit}"
-        )
-    if found.written.ranges and not found.is_shared:
-        raise ConfigError(
-            "option written needs ownership=shared; otherwise the checkpoint has all positions"
         )
     if found.is_shared and found.assigned:
         raise ConfigError(
@@ -256,6 +259,14 @@ def _ownership(options: Mapping[str, str], group_id: str | None, *, is_stream: b
     if not is_stream:
         raise ConfigError("ownership=shared is for streams: a batch query does not join a group")
     return "shared"
+
+
+def _on_group_reset(options: Mapping[str, str]) -> OnGroupReset:
+    said = options.get("ongroupreset", "fail").lower()
+    for known in get_args(OnGroupReset):
+        if said == known:
+            return cast("OnGroupReset", known)
+    raise ConfigError(f"onGroupReset must be fail, group or checkpoint, got {said!r}")
 
 
 def _spoken(name: str) -> str:

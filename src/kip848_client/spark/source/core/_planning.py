@@ -1,7 +1,4 @@
-"""What the next micro-batch reads: the rules of a query that has all partitions to itself.
-
-Pure: the partitions and bounds that brokers report come in, a ``Manifest`` goes out.
-"""
+"""What a micro-batch reads, from positions and the bounds that brokers report. Pure."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from dataclasses import dataclass, field
 from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import Kip848Error
+from kip848_client.spark.source.core._begin import Begin, Log
 from kip848_client.spark.source.core._manifest import Manifest
 from kip848_client.spark.source.core._ranges import limited
 
@@ -28,6 +26,15 @@ class Seen:
 
     bounds: Mapping[TopicPartition, tuple[int, int]]
     topic_ids: Mapping[str, str]
+    epochs: Mapping[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
+    """The leader epochs of the partitions."""
+    epoch_ends: Mapping[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
+    """The ends of the leader epochs in the checkpoint, where they were asked for."""
+
+    def log(self, tp: TopicPartition) -> Log:
+        """The log of a partition that exists."""
+        first, end = self.bounds[tp]
+        return Log(first, end, self.topic_ids.get(tp.topic), self.epoch_ends.get(tp))
 
     def ends_json(self) -> dict[str, dict[str, int]]:
         """The ends, in the form of Spark's own source, which computes lag from them."""
@@ -62,59 +69,50 @@ class Planning:
     _planned_ms: int | None = None
     """When the last batch was planned."""
 
-    def next(self, start: Manifest, seen: Seen, limit: int | None, now_ms: int) -> Manifest:
-        """The batch after ``start``; ``start`` itself if there is nothing to read, or not yet
-        enough. Raises ``DataLost``."""
-        positions = self._positions(start, seen)
+    def chosen(
+        self, positions: Mapping[TopicPartition, int], seen: Seen, limit: int | None, now_ms: int
+    ) -> dict[TopicPartition, tuple[int, int]]:
+        """The ranges of the next batch; none if there is nothing to read, or not yet enough."""
         available = {
             tp: (at, max(at, self._end(tp, seen.bounds[tp][1]))) for tp, at in positions.items()
         }
         total = sum(end - at for at, end in available.values())
         if not total or self._waits_for_more(total, now_ms):
-            return start
+            return {}
         self._planned_ms = now_ms
-        spans = {tp: (at, at) for tp, at in positions.items()}
-        spans |= {tp: (at, end) for tp, at, end in limited(available, limit)}
-        return Manifest(start.number + 1, spans, seen.topic_ids)
+        return {tp: (at, end) for tp, at, end in limited(available, limit)}
 
-    def check(self, batch: Manifest, seen: Seen) -> Manifest:
-        """Check a batch that an earlier run planned: return it without partitions that no longer
+    def accepted(self, begin: Begin) -> int:
+        """The position, if the loss that it may mean is acceptable. Raises ``DataLost``."""
+        if begin.loss is not None:
+            self.lost(begin.loss)
+        return begin.at
+
+    def lost(self, what: str) -> None:
+        """Records are lost: raise ``DataLost``, or note it and continue."""
+        if self.fails_on_data_loss:
+            raise DataLost(
+                f"records are lost: {what}. Set failOnDataLoss=false to continue with the records "
+                "that exist."
+            )
+        self.losses.append(what)
+
+    def still_there(self, batch: Manifest, seen: Seen) -> dict[TopicPartition, tuple[int, int]]:
+        """The ranges of a batch that an earlier run planned, without partitions that no longer
         exist. Raises ``DataLost`` if records of it are missing."""
-        gone: set[TopicPartition] = set()
+        found: dict[TopicPartition, tuple[int, int]] = {}
         for tp, (start, end) in sorted(batch.ranges.items()):
-            if start == end:
-                continue
+            then = batch.topic_ids.get(tp.topic)
             begin = seen.bounds.get(tp, (None, None))[0]
-            if begin is None or _is_other(tp.topic, batch, seen):
-                self._lost(f"{shown(tp)} was deleted before {start} to {end} was read")
-                gone.add(tp)
-            elif begin > start:
-                self._lost(_aged(tp, start, begin))
-        if not gone:
-            return batch
-        spans = {tp: span for tp, span in batch.ranges.items() if tp not in gone}
-        return Manifest(batch.number, spans, batch.topic_ids)
-
-    def _positions(self, start: Manifest, seen: Seen) -> dict[TopicPartition, int]:
-        found: dict[TopicPartition, int] = {}
-        ends = start.ends
-        for tp in sorted(ends.keys() - seen.bounds.keys()):
-            self._lost(f"{shown(tp)} was read up to {ends[tp]} and no longer exists")
-        for tp, (begin, end) in sorted(seen.bounds.items()):
-            at = ends.get(tp)
-            if at is None:
-                found[tp] = begin
-            elif _is_other(tp.topic, start, seen):
-                self._lost(f"topic {tp.topic} was deleted and created again")
-                found[tp] = begin
-            elif at < begin:
-                self._lost(_aged(tp, at, begin))
-                found[tp] = begin
-            elif at > end:
-                self._lost(f"{shown(tp)} ends at {end} and was read up to {at}: log truncation")
-                found[tp] = end
-            else:
-                found[tp] = at
+            if begin is None or (then and seen.topic_ids.get(tp.topic, then) != then):
+                self.lost(f"{shown(tp)} was deleted before {start} to {end} was read")
+                continue
+            if begin > start:
+                self.lost(
+                    f"{shown(tp)} should be read from {start} but starts at {begin}: "
+                    "older records were deleted (retention)"
+                )
+            found[tp] = (start, end)
         return found
 
     def _end(self, tp: TopicPartition, end: int) -> int:
@@ -127,24 +125,3 @@ class Planning:
         if self._planned_ms is None:  # the wait starts with the query
             self._planned_ms = now_ms
         return now_ms - self._planned_ms < self.delay_ms
-
-    def _lost(self, what: str) -> None:
-        if self.fails_on_data_loss:
-            raise DataLost(
-                f"records are lost: {what}. Set failOnDataLoss=false to continue with the records "
-                "that exist."
-            )
-        self.losses.append(what)
-
-
-def _aged(tp: TopicPartition, at: int, begin: int) -> str:
-    return (
-        f"{shown(tp)} should be read from {at} but starts at {begin}: "
-        "older records were deleted (retention)"
-    )
-
-
-def _is_other(topic: str, then: Manifest, seen: Seen) -> bool:
-    """Whether the topic has another id than before."""
-    before = then.topic_ids.get(topic)
-    return before is not None and seen.topic_ids.get(topic, before) != before

@@ -15,11 +15,14 @@ from kip848_client import Consumer, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import AdminFailed, Kip848Error
 from kip848_client.spark import GroupOffsets
+from kip848_client.spark._channel import ask
 from kip848_client.spark.control import _group_offsets
-from kip848_client.spark.control._channel import ask
-from kip848_client.spark.source import _member
-from kip848_client.spark.source._exclusive import ExclusiveRunner
+from kip848_client.spark.source import _shared
+from kip848_client.spark.source._exclusive import ExclusiveOwnership
+from kip848_client.spark.source._shared import SharedOwnership
+from kip848_client.spark.source.core._begin import Lineage
 from kip848_client.spark.source.core._manifest import Manifest
+from kip848_client.spark.source.core._planning import Planning
 from mock_coordinator import Fault, Match
 from mock_coordinator.core.faults import Refuse
 from mock_coordinator.threaded import BrokerThread
@@ -139,51 +142,55 @@ def test_a_commit_that_takes_too_long_is_asked_for_again(
     produce(mock_broker, 9)
     assert query.plan()
     query.read()
-    monkeypatch.setattr(_member, "_COMMIT_S", 0.2)
+    monkeypatch.setattr(_shared, "_COMMIT_S", 0.2)
     refusal = Refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)  # which a client repeats by itself
     mock_broker.inject(Fault(refusal, Match(api="OffsetCommit"), times=4))
     assert not query.plan()
     assert sum(committed(mock_broker).values()) == 0
-    monkeypatch.setattr(_member, "_COMMIT_S", 20.0)
+    monkeypatch.setattr(_shared, "_COMMIT_S", 20.0)
     assert not query.plan()
     assert committed(mock_broker) == {0: 3, 1: 3, 2: 3}
 
 
 class _Cluster:
-    """Commits of a runner, which end when and as the test says."""
+    """Commits of a query, which end when and as the test says."""
 
     def __init__(self) -> None:
         self.commits: list[tuple[dict[TopicPartition, int], asyncio.Future[None]]] = []
 
-    async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        self.commits.append((dict(offsets), asyncio.get_running_loop().create_future()))
-        await self.commits[-1][1]
+    async def commit(self, group: str, offsets: Mapping[TopicPartition, tuple[int, Any]]) -> None:
+        assert group == "g"
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.commits.append(({tp: at for tp, (at, _) in offsets.items()}, done))
+        await done
 
 
 @pytest.mark.asyncio
 async def test_a_commit_that_ends_late_does_not_stand_for_the_next_batch() -> None:
-    """The control channel and Spark tell of batches side by side."""
-    runner: Any = ExclusiveRunner(options_of("h:1", kafka_group_id="g"))
-    runner._opened = cluster = _Cluster()
-    first = asyncio.create_task(runner.batch_done(Manifest(1, {_A0: (0, 3), _A1: (0, 3)})))
+    """The control channel and Spark report batches side by side."""
+    cluster: Any = _Cluster()
+    first, second = (
+        Manifest(1, {_A0: (0, 3), _A1: (0, 3)}),
+        Manifest(2, {_A0: (3, 5)}, {}, None, {_A1: 3}),
+    )
+    query = ExclusiveOwnership(cluster, Planning(), Lineage("token", 1, "g"), second)
+    slow = asyncio.create_task(query.is_done(first, 0))
     await asyncio.sleep(0)
-    second = asyncio.create_task(runner.batch_done(Manifest(2, {_A0: (3, 5), _A1: (3, 3)})))
+    failing = asyncio.create_task(query.is_done(second, 0))
     await asyncio.sleep(0)
     cluster.commits[1][1].set_exception(AdminFailed("no", errors={}, done={}))
-    await second
+    await failing
     cluster.commits[0][1].set_result(None)
-    await first
-    third = asyncio.create_task(runner.batch_done(Manifest(2, {_A0: (3, 5), _A1: (3, 3)})))
+    await slow
+    again = asyncio.create_task(query.is_done(second, 0))
     await asyncio.sleep(0)
     cluster.commits[2][1].set_result(None)
-    await third
+    await again
     assert [offsets for offsets, _ in cluster.commits] == [
         {_A0: 3, _A1: 3},
         {_A0: 5, _A1: 3},
         {_A0: 5},
     ]
-    runner._opened = None
-    runner.close()
 
 
 def test_a_group_of_sparks_own_source_is_told_although_nothing_has_changed_since(
@@ -230,10 +237,11 @@ class _Member:
 async def test_a_member_goes_on_polling_after_an_error_that_does_not_end_it() -> None:
     """Else its group takes its partitions after ``max.poll.interval.ms``."""
     options = options_of("h:1", kafka_group_id="g", ownership="shared")
-    runner: Any = _member.MemberRunner(options)
+    nothing: Any = None
+    me = Lineage("token", 1, "g")
+    query: Any = SharedOwnership(options, nothing, Planning(), me, Manifest(0), nothing)
     member = _Member(Kip848Error("one"), Kip848Error("two"))
     async with asyncio.timeout(10):
-        await runner._poll(member)
+        await query._poll(member)
     assert member.failures == []
-    assert str(runner._failure) == "the membership has ended"
-    runner.close()
+    assert str(query._failure) == "the membership has ended"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kip848_client.errors import ConfigError, TransportError
+from kip848_client.spark._channel import ControlServer, ask
 from kip848_client.spark._loop import LoopThread
-from kip848_client.spark.control._channel import ControlServer, ask
 
 
 @pytest.fixture
