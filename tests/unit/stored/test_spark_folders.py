@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.spark.pipeline._batches import NOTE, BatchNote, BatchOutput, written_ranges
+from kip848_client.spark.pipeline._batches import NOTE, BatchNote
 from kip848_client.spark.pipeline._checkpoint import look_into, planned
 from kip848_client.spark.pipeline._files import LocalFiles
 from kip848_client.spark.pipeline.core._guard import BINDING, Binding, Checkpoint, check
@@ -39,12 +39,8 @@ def test_output_and_checkpoint_belong_together() -> None:
 
 def test_the_output_says_what_it_has() -> None:
     text = FILES.read(f"{OUTPUT}/batch_id=0/{NOTE}") or ""
-    (note,) = BatchOutput(FILES, OUTPUT).last_notes(0)
-    assert note == BatchNote.of(text, OUTPUT)
+    note = BatchNote.of(text, OUTPUT)
     assert note.to_json() == text
     assert note.rows == sum(map(len, data_folder.PRODUCED.values()))
-    ranges = {str(number): [[*span]] for number, span in RANGES.items()}
-    assert written_ranges([note]) == {
-        "topics": {data_folder.TOPIC: TOPIC_ID},
-        "ranges": {data_folder.TOPIC: ranges},
-    }
+    assert note.ranges == {data_folder.TOPIC: {str(p): span for p, span in RANGES.items()}}
+    assert note.topics == {data_folder.TOPIC: TOPIC_ID}

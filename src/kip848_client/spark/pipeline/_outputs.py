@@ -3,12 +3,11 @@ driver writes."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.spark.pipeline._batches import BatchOutput, written_ranges
+from kip848_client.spark.pipeline._batches import BatchOutput
 from kip848_client.spark.pipeline._checkpoint import begun, look_into
 from kip848_client.spark.pipeline._config import BATCH_DIRECTORIES, PipelineConfig
 from kip848_client.spark.pipeline._files import Files
@@ -38,13 +37,6 @@ class Outputs:
     rows: RowWriter | None
     """``None`` if Spark itself writes the output."""
     dead: RowWriter | None
-    written: str | None
-    """The value of the source's option ``written``: what the output already has."""
-
-    @property
-    def written_option(self) -> dict[str, str]:
-        """The option ``written``, if there is one."""
-        return {} if self.written is None else {"written": self.written}
 
 
 def prepare(files: Files, config: PipelineConfig) -> Outputs:
@@ -65,23 +57,19 @@ def prepare(files: Files, config: PipelineConfig) -> Outputs:
         if files.read(f"{each}/{BINDING}") is None or bound.layout != BATCHES:
             files.write(f"{each}/{BINDING}", bound.to_json())
     if not has_batches:
-        return Outputs(files, bound.checkpoint, None, None, None)
+        return Outputs(files, bound.checkpoint, None, None)
     unit = config.sink.partition_by_time
     if unit is not None:
         writers = [TimeWriter(TimeOutput(files, each), unit) for each in paths]
         writers[0].settings = config.sink
         for writer in writers:
             writer.output.take_over()
-        return Outputs(files, bound.checkpoint, writers[0], _second(writers), None)
+        return Outputs(files, bound.checkpoint, writers[0], _second(writers))
     directories = [DirectoryWriter(BatchOutput(files, each)) for each in paths]
     directories[0].settings = config.sink
     for directory in directories:
         directory.output.take_over()
-    written = None
-    if config.source.is_shared:
-        notes = directories[0].output.last_notes(checkpoint.done)
-        written = json.dumps(written_ranges(notes) | {"query": bound.checkpoint})
-    return Outputs(files, bound.checkpoint, directories[0], _second(directories), written)
+    return Outputs(files, bound.checkpoint, directories[0], _second(directories))
 
 
 def _second(writers: Sequence[RowWriter]) -> RowWriter | None:

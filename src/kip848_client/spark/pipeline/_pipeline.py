@@ -36,7 +36,6 @@ __all__ = ["Pipeline"]
 
 _SET_ELSEWHERE: Final = {
     "control": "the pipeline sets it",
-    "written": "the pipeline sets it",
     "subscribe": "use source.topics",
     "subscribepattern": "use source.topic_pattern",
     "assign": "use source.topics",

@@ -10,7 +10,7 @@ import pytest
 
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
-from kip848_client.spark.pipeline._batches import BatchNote, BatchOutput, written_ranges
+from kip848_client.spark.pipeline._batches import NOTE, BatchNote, BatchOutput
 from kip848_client.spark.pipeline._checkpoint import DriverLock, begun, look_into, planned
 from kip848_client.spark.pipeline._errors import DriverReplaced, OutputRefused
 from kip848_client.spark.pipeline._files import LocalFiles
@@ -37,6 +37,11 @@ def _output(path: Path) -> BatchOutput:
     return output
 
 
+def _noted(path: Path, number: int) -> BatchNote:
+    file = path / f"batch_id={number}" / NOTE
+    return BatchNote.of(file.read_text(), str(file))
+
+
 def _seen(path: Path) -> list[str]:
     """What a reader sees: neither it nor any folder above it begins with ``_`` or a dot."""
     return sorted(
@@ -52,9 +57,8 @@ def test_a_repeated_batch_takes_the_place_of_its_first_try(tmp_path: Path) -> No
     _write(output, _note(1, 10, 20), "three")
     _write(output, _note(1, 15, 20), "four")  # a part is another member's by now
     assert _seen(tmp_path) == ["batch_id=0/one", "batch_id=0/two", "batch_id=1/four"]
-    assert output.last_notes(1) == [_note(0, 0, 10), _note(1, 15, 20)]
-    assert output.last_notes(0) == [_note(0, 0, 10)]
-    assert output.last_notes(None) == []
+    assert _noted(tmp_path, 0) == _note(0, 0, 10)
+    assert _noted(tmp_path, 1) == _note(1, 15, 20)
 
 
 def test_what_is_half_written_is_not_seen_and_goes_with_the_next_driver(tmp_path: Path) -> None:
@@ -88,22 +92,12 @@ def test_a_batch_that_has_no_rows_there_any_more_is_withdrawn(tmp_path: Path) ->
     assert _seen(tmp_path) == []
 
 
-def test_ranges_that_touch_are_one_and_those_of_an_older_topic_are_none() -> None:
-    notes = [_note(0, 0, 10), _note(1, 10, 20), _note(2, 30, 40), _note(3, 40, 40)]
-    assert written_ranges(notes) == {
-        "topics": _IDS,
-        "ranges": {"a": {"0": [[0, 20], [30, 40]]}},
-    }
-    later = [*notes, _note(4, 0, 5, {"a": "id-b"})]
-    assert written_ranges(later) == {"topics": {"a": "id-b"}, "ranges": {"a": {"0": [[0, 5]]}}}
-
-
 def test_a_note_that_was_changed_by_hand_is_told(tmp_path: Path) -> None:
     output = _output(tmp_path)
     _write(output, _note(0, 0, 10))
     (tmp_path / "batch_id=0" / "_batch.json").write_text("{}")
     with pytest.raises(OutputRefused, match=r"batch_id=0/_batch.json cannot be read"):
-        output.last_notes(0)
+        _noted(tmp_path, 0)
 
 
 def test_a_checkpoint_gets_its_id_before_it_has_batches(tmp_path: Path) -> None:
