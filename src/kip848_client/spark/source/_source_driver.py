@@ -146,7 +146,11 @@ class SourceDriver:
         me = self._me or lineage_of(kept, self._options, _new_token())
         seen = await self._look(kept)
         ownership = self._new_ownership(cluster, me, kept)
-        await ownership.take_over(seen, is_repeated=is_repeated)
+        try:
+            await ownership.take_over(seen, is_repeated=is_repeated)
+        except BaseException:  # a member that has joined must leave
+            await ownership.leave()
+            raise
         self._warn_of_losses()
         self._me, self._ownership = me, ownership
         self._watching = asyncio.create_task(self._watch())
