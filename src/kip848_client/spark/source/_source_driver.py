@@ -26,7 +26,13 @@ from kip848_client.spark.source._ownership import Ownership, Ranges
 from kip848_client.spark.source.core._begin import Lineage
 from kip848_client.spark.source.core._manifest import Manifest
 from kip848_client.spark.source.core._options import SourceOptions
-from kip848_client.spark.source.core._ownership import check_ownership, first_manifest, lineage_of
+from kip848_client.spark.source.core._ownership import (
+    GroupState,
+    check_ownership,
+    check_unused,
+    first_manifest,
+    lineage_of,
+)
 from kip848_client.spark.source.core._planning import Planning, Seen
 
 __all__ = ["SourceDriver"]
@@ -53,6 +59,9 @@ class SourceDriver:
         self._cluster: Cluster | None = None
         self._ownership: Ownership | None = None
         self._me: Lineage | None = None
+        self._start: tuple[Manifest, GroupState] | None = None
+        """The start of the query, and the group as it was then. Spark asks for it twice before the
+        first batch, and again when it repeats that batch."""
         self._control: ControlServer | None = None
         self._log = None if options.checkpoint is None else CommitLog(options.checkpoint)
         self._watching: asyncio.Task[None] | None = None
@@ -111,12 +120,14 @@ class SourceDriver:
     # -- in the loop -------------------------------------------------------------------------
 
     async def _first(self) -> Manifest:
-        cluster = await self._connected()
-        seen = await self._look()
-        group = await cluster.group_state(self._options.group_id)
-        places = await cluster.places(self._options.starting, seen)
-        self._me = lineage_of(None, self._options, _new_token())
-        return first_manifest(self._me, self._options, places, seen, group)
+        if self._start is None:
+            cluster = await self._connected()
+            seen = await self._look()
+            group = await cluster.group_state(self._options.group_id)
+            places = await cluster.places(self._options.starting, seen)
+            me = lineage_of(None, self._options, _new_token())
+            self._start = first_manifest(me, self._options, places, seen, group), group
+        return self._start[0]
 
     async def _next(self, start: Manifest, limit: int | None) -> Manifest:
         ownership = await self._taken_over(start, is_repeated=False)
@@ -143,7 +154,7 @@ class SourceDriver:
             return self._ownership
         check_ownership(kept, self._options)
         cluster = await self._connected()
-        me = self._me or lineage_of(kept, self._options, _new_token())
+        me = self._lineage(kept)
         seen = await self._look(kept)
         ownership = self._new_ownership(cluster, me, kept)
         try:
@@ -155,6 +166,15 @@ class SourceDriver:
         self._me, self._ownership = me, ownership
         self._watching = asyncio.create_task(self._watch())
         return ownership
+
+    def _lineage(self, kept: Manifest) -> Lineage:
+        """This run of the query. Raises ``ConfigError`` if it begins in a group of others."""
+        if self._start is None or self._start[0].token != kept.token:
+            return lineage_of(kept, self._options, _new_token())
+        start, group = self._start
+        me = lineage_of(None, self._options, start.token)
+        check_unused(me, self._options, group)
+        return me
 
     def _new_ownership(self, cluster: Cluster, me: Lineage, kept: Manifest) -> Ownership:
         if self._options.is_shared:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GroupState",
     "check_ownership",
+    "check_unused",
     "first_manifest",
     "is_new_to_the_group",
     "lineage_of",
@@ -75,8 +76,7 @@ def first_manifest(
 ) -> Manifest:
     """The start of a query without a checkpoint: a position for every partition that exists.
 
-    ``places`` are those of ``startingOffsets`` or its default. Raises ``ConfigError`` if an
-    exclusive query would begin at a group that others use.
+    ``places`` are those of ``startingOffsets`` or its default.
     """
     positions = dict(places)
     unread: frozenset[TopicPartition] = frozenset()
@@ -84,7 +84,6 @@ def first_manifest(
         # A member begins at its group's offsets, which are looked up when partitions are assigned.
         unread = frozenset(places)
     elif not options.sets_starting and options.group_id is not None:
-        _check_unused(me, group)
         positions |= {tp: each.offset for tp, each in group.offsets.items() if tp in places}
     return Manifest(
         number=0,
@@ -99,7 +98,11 @@ def first_manifest(
     )
 
 
-def _check_unused(me: Lineage, group: GroupState) -> None:
+def check_unused(me: Lineage, options: SourceOptions, group: GroupState) -> None:
+    """Raise ``ConfigError`` if an exclusive query without a checkpoint would begin at the offsets
+    of a group that others use."""
+    if options.is_shared or options.sets_starting or options.group_id is None:
+        return
     others = {each.note.token for each in group.offsets.values() if each.note is not None}
     what = (
         "has members"
