@@ -49,7 +49,7 @@ class SharedOwnership(Ownership):
         planning: Planning,
         me: Lineage,
         kept: Manifest,
-        look: Callable[[], Awaitable[Seen]],
+        look: Callable[[Manifest], Awaitable[Seen]],
     ) -> None:
         self._options = options
         self._cluster = cluster
@@ -224,7 +224,7 @@ class SharedOwnership(Ownership):
             return
         self._consumer.pause(*assigned)
         group = await self._cluster.group_offsets(self._me.group)
-        seen = await self._look()
+        seen = await self._look(self._plan.kept)
         try:
             self._check_topics(seen)
             self._plan.assigned(assigned, group, seen)

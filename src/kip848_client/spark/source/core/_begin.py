@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from kip848_client.core.partition_names import shown
@@ -158,29 +158,44 @@ def shared_begin(
     """
     counts = group if group is not None and _counts(group, position, log) else None
     if position is not None and _is_other_topic(position, log):
-        return Begin(log.first if counts is None else counts.offset, _created_again(tp))
+        new = replace(log, epoch_end=None)  # the epoch is another log's
+        begin = shared_begin(tp, None, counts, new, me, is_running=is_running)
+        return Begin(begin.at, _created_again(tp))
     if position is None:
-        return within(tp, log.first if counts is None else counts.offset, log)
+        position = Position(log.first, log.topic_id, is_read=False)
     if counts is None:
         return within(tp, position.at, log)
-    if not position.is_read:
+    there = within(tp, position.at, log).at
+    # what a run with this checkpoint has read is in it, unless the checkpoint was set back
+    is_set_back = me.wrote(counts) and counts.offset > max(position.at, there)
+    if not position.is_read and not is_set_back:
         return within(tp, counts.offset, log)
-    return within(tp, _agreed(tp, position, counts, me, is_running=is_running), log)
+    return within(tp, _agreed(tp, position, there, counts, me, is_running=is_running), log)
 
 
 def _agreed(
-    tp: TopicPartition, position: Position, group: GroupOffset, me: Lineage, *, is_running: bool
+    tp: TopicPartition,
+    position: Position,
+    there: int,
+    group: GroupOffset,
+    me: Lineage,
+    *,
+    is_running: bool,
 ) -> int:
-    """The later of both, unless that would be wrong."""
+    """The later of both, unless that would be wrong.
+
+    ``there``: the position, or where the query continues if the log no longer has it. It may have
+    committed that offset, and no batch since; and others continue at the end of a truncated log.
+    """
     ours = me.wrote(group)
-    ahead = group.offset > position.at
+    ahead = group.offset > max(position.at, there)
     if ours and ahead and is_running:
         raise ConfigError(
             f"group {me.group!r} has offset {group.offset} for {shown(tp)}, committed with this "
             f"checkpoint, which has {position.at}: another query runs with a copy of the "
             "checkpoint. Stop one of them, and give it a checkpointLocation of its own"
         )
-    known = -1 if position.committed is None else position.committed
+    known = -1 if position.committed is None else min(position.committed, there)
     if not (ours and ahead) and group.offset >= known:
         return max(position.at, group.offset)
     if me.on_reset == "group":

@@ -46,6 +46,8 @@ class SharedPlan:
     """The ids of the topics when their partitions were assigned."""
     committed: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
     """What the group is known to have committed."""
+    epochs: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
+    """The leader epochs in which the positions of our partitions were found in the log."""
     _has_read: bool = False
     """Whether this run has already taken partitions from the group."""
 
@@ -78,6 +80,7 @@ class SharedPlan:
         for tp, at in begins.items():
             self.owned[tp] = at
             self.leaving.discard(tp)
+            self._is_in(tp, seen)
             if tp.topic in seen.topic_ids:
                 self.topic_ids[tp.topic] = seen.topic_ids[tp.topic]
             known = group.get(tp)
@@ -101,6 +104,7 @@ class SharedPlan:
         for tp in partitions:
             self.owned.pop(tp, None)
             self.to_commit.pop(tp, None)
+            self.epochs.pop(tp, None)
             self.leaving.discard(tp)
 
     def is_committed(self, offsets: Mapping[TopicPartition, int]) -> None:
@@ -137,8 +141,11 @@ class SharedPlan:
         ranges = self.planning.chosen(positions, seen, limit, now_ms)
         if not ranges:
             return self.kept
-        self.owned |= {tp: end for tp, (_, end) in ranges.items()}
-        self.kept = self.in_hand = self._manifest(ranges, seen)
+        # the epochs of a truncated log are in the manifest: so must be where it continues
+        self.owned |= positions | {tp: end for tp, (_, end) in ranges.items()}
+        for tp in positions:
+            self._is_in(tp, seen)
+        self.kept = self.in_hand = self._manifest(ranges)
         return self.kept
 
     def again(
@@ -167,7 +174,7 @@ class SharedPlan:
         known = self.topic_ids.get(tp.topic)
         return known is None or seen.topic_ids.get(tp.topic, known) == known
 
-    def _manifest(self, ranges: Mapping[TopicPartition, tuple[int, int]], seen: Seen) -> Manifest:
+    def _manifest(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Manifest:
         ids = dict(self.kept.topic_ids)
         for tp in self.owned:
             if tp.topic in self.topic_ids:
@@ -186,17 +193,19 @@ class SharedPlan:
             ownership="shared",
             positions={tp: at for tp, at in ends.items() if tp not in ranges},
             unread=self.kept.unread.intersection(ends).difference(self.owned),
-            committed={tp: at for tp, at in self.committed.items() if tp in ends},
-            epochs=self._epochs(ends, seen),
+            committed={
+                tp: at
+                for tp, at in {**self.kept.committed, **self.committed}.items()
+                if tp in ends and (tp in self.committed or tp not in self.owned)
+            },
+            epochs={tp: at for tp, at in {**self.kept.epochs, **self.epochs}.items() if tp in ends},
             token=self.me.token,
             run=self.me.run,
             group=self.me.group,
         )
 
-    def _epochs(self, ends: Mapping[TopicPartition, int], seen: Seen) -> dict[TopicPartition, int]:
-        """Of partitions that are ours as of now; of the others as of the position."""
-        return {
-            tp: epoch
-            for tp in ends
-            if (epoch := (seen if tp in self.owned else self.kept).epochs.get(tp)) is not None
-        }
+    def _is_in(self, tp: TopicPartition, seen: Seen) -> None:
+        """The position of a partition was found in the log as it is now."""
+        self.epochs.pop(tp, None)
+        if tp in seen.epochs:
+            self.epochs[tp] = seen.epochs[tp]
