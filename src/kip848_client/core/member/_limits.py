@@ -1,4 +1,4 @@
-"""Times and limits of a member that are no settings of the client.
+"""Times and limits of a member that are not settings of the client.
 
 The backoff, the poll interval and the timeouts of requests are settings: see ``MemberSettings``.
 The pauses between extra heartbeats are in ``_extra_heartbeats``.
