@@ -192,7 +192,7 @@ def test_the_page_does_what_it_says(
 ) -> None:
     assert spark.version
     [page] = [each for each in PAGES if name_of(each) == "pipeline"]
-    [settings] = re.findall(r"^```toml\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    settings, *_ = re.findall(r"^```toml\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
     replaced = {"localhost:9092": mock_broker.bootstrap, "/data": str(tmp_path)}
     for old, new in replaced.items():
         settings = settings.replace(old, new)

@@ -27,9 +27,20 @@ class FakeRegistry:
     well: asyncio.Event = field(default_factory=asyncio.Event)
     """Nothing is answered before."""
 
-    def add(self, subject: str, schema: str, kind: str = "AVRO") -> int:
+    authorization: str | None = None
+    """What requests must have in their header of that name."""
+
+    def add(
+        self,
+        subject: str,
+        schema: str,
+        kind: str = "AVRO",
+        references: list[dict[str, Any]] | None = None,
+    ) -> int:
         """Register a schema. Its id; the same schema has the same."""
-        told = {"schema": schema, "schemaType": kind}
+        told: dict[str, Any] = {"schema": schema, "schemaType": kind}
+        if references:
+            told["references"] = references
         found = [number for number, each in self.schemas.items() if each == told]
         number = found[0] if found else len(self.schemas) + 1
         self.schemas[number] = told
@@ -49,7 +60,8 @@ class FakeRegistry:
         match method, [unquote(each) for each in url.path.strip("/").split("/")]:
             case "POST", ["subjects", subject, "versions"]:
                 given = json.loads(body)
-                number = self.add(subject, given["schema"], given.get("schemaType", "AVRO"))
+                kind = given.get("schemaType", "AVRO")
+                number = self.add(subject, given["schema"], kind, given.get("references"))
                 return 200, {"id": number}
             case "POST", ["subjects", subject]:
                 wanted = json.loads(body)["schema"]
@@ -64,6 +76,10 @@ class FakeRegistry:
             case "GET", ["subjects", subject, "versions", "latest"]:
                 if subject in self.subjects:
                     return 200, self._version(subject, len(self.subjects[subject]))
+            case "GET", ["subjects", subject, "versions", version]:
+                if version.isdecimal() and 0 < int(version) <= len(self.subjects.get(subject, ())):
+                    return 200, self._version(subject, int(version))
+                return 404, {"error_code": 40402, "message": f"Version {version} not found."}
             case _:
                 pass
         return 404, {"error_code": 40401, "message": f"not found: {url.path} {query or ''}"}
@@ -85,7 +101,9 @@ class FakeRegistry:
                 body = await reader.readexactly(sizes[0]) if sizes else b""
                 self.asked.append(f"{method} {path}")
                 await self.well.wait()
-                if self.spoiled is not None:
+                if self.authorization is not None and self.authorization not in head:
+                    status, raw = 401, b'{"error_code": 40101, "message": "Unauthorized"}'
+                elif self.spoiled is not None:
                     status, raw = self.spoiled
                 else:
                     status, told = self.answer(method, path, body)

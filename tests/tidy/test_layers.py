@@ -85,7 +85,10 @@ ONLY_IMPORTER = {
     "cramjam": ("kip848_client.core.compression",),
     "prometheus_client": ("kip848_client.prometheus",),
     "opentelemetry": ("kip848_client.otel", "kip848_client.runtime.telemetry._otlp"),
-    "confluent_kafka": ("kip848_client.schema_registry",),
+    "confluent_kafka": (
+        "kip848_client.schema_registry",
+        "kip848_client.spark.pipeline.registry._client",
+    ),
     "pyarrow": ("kip848_client.records._arrow",),
     "pyspark": ("kip848_client.spark",),
     "matplotlib": ("kip848_client.history.report",),

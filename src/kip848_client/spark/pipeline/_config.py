@@ -135,15 +135,33 @@ class DecodeSettings(_Settings):
 
     format: Literal["none", "text", "json", "avro", "protobuf"] = "none"
     """``none``: bytes. ``text``: a string. The others: a structure with fields. ``avro`` and
-    ``protobuf`` need Spark's packages of that name (``packages`` of ``[run]``).
+    ``protobuf`` need Spark's packages of that name (``packages`` of ``[run]``), unless they have a
+    ``registry``.
     """
+    registry: str | None = Field(None, pattern=r"^https?://")
+    """The address of a schema registry, several separated by commas: values are those of
+    Confluent's serializers for ``avro``, ``json`` (with JSON Schema) or ``protobuf``. Executors ask
+    the registry for the schemas of records, and need the extra ``schema-registry``.
+    """
+    registry_options: Options = Field(default_factory=dict[str, str])
+    """Settings of confluent-kafka's client for registries, such as ``basic.auth.user.info`` and
+    ``ssl.ca.location``. ``${NAME}`` is replaced from the environment.
+    """
+    subject: str | None = Field(None, min_length=1)
+    """The subject in the registry whose schema fixes the columns. Without it: the topic's name and
+    ``-value``, if the source has one topic.
+    """
+    version: int | Literal["latest"] = "latest"
+    """The version of that schema. ``latest`` is the newest at the start of the pipeline."""
     columns: str | None = None
-    """For ``json``: the fields as SQL columns, such as ``id bigint, name string``."""
+    """For ``json``: the fields as SQL columns, such as ``id bigint, name string``. With a
+    ``registry``, only for schemas that Spark has no type for."""
     schema_file: str | None = None
     """For ``avro``: the schema in JSON (``.avsc``). For ``protobuf``: the descriptors that
     ``protoc --descriptor_set_out --include_imports`` writes."""
     message: str | None = None
-    """For ``protobuf``: the name of the message."""
+    """For ``protobuf``: the name of the message. With a ``registry`` and without a name: the first
+    message of the schema."""
     skip_bytes: int = Field(0, ge=0)
     """The number of bytes to skip before the value: 5 for Avro, 6 for Protobuf with a schema
     registry, if all records have the same schema.
@@ -157,18 +175,31 @@ class DecodeSettings(_Settings):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        has_registry = self.registry is not None
+        if has_registry and self.format in ("none", "text"):
+            raise ValueError("registry needs format = 'avro', 'json' or 'protobuf'")
+        if "@" in (self.registry or ""):
+            raise ValueError(
+                "registry has a login: set it in registry_options (basic.auth.user.info), which is "
+                "never shown"
+            )
+        if has_registry and self.skip_bytes:
+            raise ValueError("skip_bytes cannot be set with registry, which reads these bytes")
+        if not has_registry and (self.registry_options or self.subject is not None):
+            raise ValueError("registry_options and subject need registry")
         wanted = {
-            "columns": self.format == "json",
-            "schema_file": self.format in ("avro", "protobuf"),
-            "message": self.format == "protobuf",
+            "columns": self.format == "json" and not has_registry,
+            "schema_file": self.format in ("avro", "protobuf") and not has_registry,
+            "message": self.format == "protobuf" and not has_registry,
             "dead_letter": self.on_error == "dead-letter",
         }
+        optional = {"columns": "json", "message": "protobuf"} if has_registry else {}
         for name, is_wanted in wanted.items():
             is_there = getattr(self, name) is not None
             if is_wanted and not is_there:
                 what = "on_error" if name == "dead_letter" else "format"
                 raise ValueError(f"{what} = {getattr(self, what)!r} needs {name}")
-            if is_there and not is_wanted:
+            if is_there and not is_wanted and optional.get(name) != self.format:
                 raise ValueError(f"{name} cannot be set with format = {self.format!r}")
         return self
 
@@ -305,6 +336,9 @@ class PipelineConfig(_Settings):
                 "decode.on_error = 'dead-letter' needs sink.format = 'parquet'; with "
                 f"{self.sink.format!r} use 'fail' or 'drop'"
             )
+        has_one_topic = len(self.source.topics) == 1
+        if self.decode.registry is not None and self.decode.subject is None and not has_one_topic:
+            raise ValueError("decode.registry needs decode.subject, unless source.topics has one")
         if self.sink.partition_by_time is not None and self.source.engine == "jvm":
             raise ValueError(
                 "sink.partition_by_time needs source.engine = 'python', which reports the offsets "

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name
-from pyspark.sql.types import DataType, StringType, StructField, StructType
+from pyspark.sql.types import BooleanType, DataType, StringType, StructField, StructType
 
-from kip848_client.errors import ConfigError
+from kip848_client.errors import ConfigError, SchemaUnavailable
 from kip848_client.spark.pipeline._config import DecodeSettings
+from kip848_client.spark.pipeline._spark_kinds import kind_of
+from kip848_client.spark.pipeline.registry import Registry, RegistryDecoder
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -39,16 +41,47 @@ class Decoding:
 
     Args:
         settings: ``[decode]``.
+        topic: The topic of the source, which names the subject of a registry.
     """
 
-    def __init__(self, settings: DecodeSettings) -> None:
+    def __init__(self, settings: DecodeSettings, topic: str = "") -> None:
         self._settings = settings
+        self._topic = topic
+        self._decoder: RegistryDecoder | None = None
+
+    def prepare(self) -> None:
+        """Ask the registry, if there is one, for the schema that fixes the columns: once per start
+        of a pipeline. Raises ``ConfigError``."""
+        settings = self._settings
+        form = settings.format
+        if settings.registry is None:
+            return
+        if form == "none" or form == "text":  # noqa: PLR1714 - mypy does not narrow by a tuple
+            return
+        options, columns = settings.registry_options, settings.columns
+        try:
+            with Registry(settings.registry, options, form) as registry:
+                self._decoder = RegistryDecoder.of(
+                    registry,
+                    settings.registry,
+                    options,
+                    form,
+                    subject=settings.subject or f"{self._topic}-value",
+                    version=str(settings.version),
+                    message=settings.message,
+                    kind=None if columns is None else kind_of(_fields(columns)),
+                    bad=BAD,
+                )
+        except SchemaUnavailable as err:
+            raise ConfigError(str(err)) from err
 
     def decoded(self, frame: DataFrame) -> DataFrame:
         """Decode ``value``, and add ``BAD``. A null ``value`` stays null, and is not bad. Raises
         ``ConfigError`` for an invalid schema or a missing package."""
         settings = self._settings
         frame = frame.withColumn(_RAW, F.col("value"))
+        if self._decoder is not None:
+            return _by_registry(frame, self._decoder)
         if settings.skip_bytes:
             rest = F.expr(f"substring(value, {settings.skip_bytes + 1})")
             frame = frame.withColumn("value", rest)
@@ -104,6 +137,16 @@ def _fields(columns: str) -> StructType:
             f"decode.columns = {columns!r}: no fields, as in 'id bigint, name string'"
         )
     return found
+
+
+def _by_registry(frame: DataFrame, decoder: RegistryDecoder) -> DataFrame:
+    """Decode in the Python processes of executors."""
+    value = DataType.fromDDL(decoder.ddl)
+    fields = [
+        StructField(each.name, value if each.name == "value" else each.dataType)
+        for each in frame.schema.fields
+    ]
+    return frame.mapInArrow(decoder, StructType([*fields, StructField(BAD, BooleanType())]))
 
 
 def _from_json(frame: DataFrame, fields: StructType) -> DataFrame:

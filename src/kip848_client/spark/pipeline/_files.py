@@ -139,7 +139,8 @@ class HadoopFiles:
                 "run.master, or use format('kip848') in this session"
             ) from err
         gateway = context._gateway  # noqa: SLF001 - no other way
-        return cls(gateway, context._jsc.hadoopConfiguration())  # noqa: SLF001 - the same
+        java = context._jsc  # noqa: SLF001 - no other way
+        return cls(gateway, java.hadoopConfiguration())
 
     def is_local(self, path: str) -> bool:
         """Whether a path is on this machine."""

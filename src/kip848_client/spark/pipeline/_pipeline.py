@@ -79,7 +79,7 @@ class Pipeline:
             if why is not None:
                 raise ConfigError(f"source.options.{name} cannot be set: {why}")
         self._transform = transform_of(self.config.transform, transform)
-        self._decoding = Decoding(self.config.decode)
+        self._decoding = Decoding(self.config.decode, ",".join(self.config.source.topics))
         self._spark = spark
 
     @classmethod
@@ -119,6 +119,7 @@ class Pipeline:
 
     def _begin(self, spark: SparkSession, stack: ExitStack) -> Running:
         files = HadoopFiles.of(spark)
+        self._decoding.prepare()
         checkpoint = self.config.run.checkpoint
         try:
             if files.is_local(checkpoint):

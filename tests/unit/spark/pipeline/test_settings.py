@@ -124,3 +124,51 @@ def test_an_output_by_time_needs_the_offsets_of_batches() -> None:
     }
     with pytest.raises(ConfigError, match=r"partition_by_time needs source.engine = 'python'"):
         config_from(settings)
+
+
+@pytest.mark.parametrize(
+    ("decode", "source", "reason"),
+    [
+        ({"format": "text"}, {}, "registry needs format = 'avro', 'json' or 'protobuf'"),
+        ({"skip_bytes": 5}, {}, "skip_bytes cannot be set with registry"),
+        ({"schema_file": "x"}, {}, "schema_file cannot be set"),
+        ({"columns": "a int"}, {}, "columns cannot be set with format = 'avro'"),
+        ({"registry": None, "schema_file": "x", "subject": "s"}, {}, "need registry"),
+        ({"registry": "localhost:8081"}, {}, r"decode.registry: .*pattern"),
+        ({"version": 0.5}, {}, "decode.version"),
+        ({}, {"topics": ["a", "b"]}, "decode.registry needs decode.subject"),
+        ({}, {"topics": [], "topic_pattern": "a.*"}, "decode.registry needs decode.subject"),
+    ],
+)
+def test_settings_of_a_registry_are_checked(
+    decode: dict[str, Any], source: dict[str, Any], reason: str
+) -> None:
+    settings: dict[str, Any] = {
+        "source": {"bootstrap_servers": "b:1", "topics": ["a"]},
+        "decode": {"format": "avro", "registry": "http://localhost:8081"},
+        "sink": {"path": "/out"},
+        "run": {"checkpoint": "/checkpoint"},
+    }
+    assert config_from(settings).decode.version == "latest"
+    settings["decode"] |= decode
+    settings["source"] |= source
+    with pytest.raises(ConfigError, match=reason):
+        config_from(settings)
+
+
+def test_a_login_of_a_registry_is_not_shown() -> None:
+    options = {"basic.auth.user.info": "me:very-secret"}
+    settings: dict[str, Any] = {
+        "source": {"bootstrap_servers": "b:1", "topics": ["a"]},
+        "decode": {"format": "json", "registry": "http://r", "registry_options": options},
+        "sink": {"path": "/out"},
+        "run": {"checkpoint": "/checkpoint"},
+    }
+    config = config_from(settings)
+    assert "very-secret" not in f"{config!r}{config.model_dump()}"
+    settings["decode"]["registry"] = "http://me:very-secret@r"
+    with pytest.raises(
+        ConfigError, match="registry has a login: set it in registry_options"
+    ) as err:
+        config_from(settings)
+    assert "very-secret" not in str(err.value)

@@ -1,0 +1,1 @@
+"""Frames, types and values of records with schemas of a registry; pure."""
