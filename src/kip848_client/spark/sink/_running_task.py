@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from pyspark import TaskContext
 
+from kip848_client.spark.sink.core._transactional_ids import run_of
+
 __all__ = ["RunningTask", "new_run", "running_task"]
 
 
@@ -24,7 +26,7 @@ class RunningTask:
 
 def new_run() -> str:
     """A run id for a batch query, for which Spark has none."""
-    return uuid.uuid4().hex[:12]
+    return run_of(uuid.uuid4().hex)
 
 
 def running_task(run: str | None) -> RunningTask:
@@ -44,4 +46,4 @@ def running_task(run: str | None) -> RunningTask:
             "the Spark task has no query id (sql.streaming.queryId), which is needed to write "
             "exactly once; omit kafka.transactional.id"
         )
-    return RunningTask(query, uuid.UUID(its_run).hex[:12], partition, attempt)
+    return RunningTask(query, run_of(uuid.UUID(its_run).hex), partition, attempt)

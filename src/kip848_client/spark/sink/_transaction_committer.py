@@ -25,10 +25,10 @@ from kip848_client.spark.sink.core._decisions import (
     Decision,
     Kept,
     Participant,
-    is_of,
     kept_in,
     texts_of,
 )
+from kip848_client.spark.sink.core._transactional_ids import is_of
 from kip848_client.spark.sink.core._two_phase_commit import (
     AbortStale,
     Batch,

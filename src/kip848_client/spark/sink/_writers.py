@@ -20,6 +20,7 @@ from pyspark.sql.datasource import (
 
 from kip848_client.spark.sink._running_task import RunningTask, new_run, running_task
 from kip848_client.spark.sink.core import _two_phase_commit
+from kip848_client.spark.sink.core._transactional_ids import transactional_id
 from kip848_client.spark.sink.core._two_phase_commit import Batch, Steps
 
 if TYPE_CHECKING:
@@ -99,8 +100,8 @@ def _write(options: SinkOptions, run: str | None, batches: Iterator[Any]) -> Wri
     if options.name is None:
         return Written(write_at_least_once(options, batches))
     task = running_task(run)
-    label = f"{options.name}-{task.run}-{task.partition}-{task.attempt}"
-    prepared = write_in_transaction(options, label, batches)
+    name = transactional_id(options.name, task.run, task.partition, task.attempt)
+    prepared = write_in_transaction(options, name, batches)
     rows = 0 if prepared.participant is None else prepared.participant.rows
     return Written(rows, task, prepared)
 

@@ -9,17 +9,16 @@ must exist; they are written in one transaction.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from kip848_client.core.types import TopicPartition
+from kip848_client.spark.sink.core._transactional_ids import with_label, without_name
 
-__all__ = ["Decision", "Kept", "Participant", "is_of", "kept_in", "texts_of"]
+__all__ = ["Decision", "Kept", "Participant", "kept_in", "texts_of"]
 
 _TEXT_MAX: Final = 3_800
-_RUN: Final = r"[0-9a-f]{12}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -55,19 +54,11 @@ class Kept:
     """All partitions with metadata, including replaced decisions."""
 
 
-def is_of(name: str, run: str | None, transactional_id: str) -> bool:
-    """Whether this is the transactional id of a task of the query with this name, in this run or,
-    if it is ``None``, in any. One name may be a prefix of another."""
-    which = _RUN if run is None else re.escape(run)
-    return re.fullmatch(rf"{re.escape(name)}-{which}-\d+-\d+", transactional_id) is not None
-
-
 def texts_of(name: str, decision: Decision) -> list[str]:
     """The metadata texts for a decision, one per partition."""
-    prefix = f"{name}-{decision.run}-"
     tasks = [
         [
-            each.transactional_id.removeprefix(prefix),
+            without_name(name, decision.run, each.transactional_id),
             each.producer_id,
             each.epoch,
             int(each.is_v2),
@@ -116,7 +107,7 @@ def kept_in(name: str, texts: Mapping[TopicPartition, str]) -> Kept:
 def _participant(name: str, run: str, task: list[Any]) -> Participant:
     label, producer_id, epoch, is_v2, rows = task
     return Participant(
-        f"{name}-{run}-{label}", int(producer_id), int(epoch), bool(is_v2), int(rows)
+        with_label(name, run, label), int(producer_id), int(epoch), bool(is_v2), int(rows)
     )
 
 

@@ -29,7 +29,8 @@ from enum import Enum
 from typing import Any, Final
 
 from kip848_client.errors import Kip848Error
-from kip848_client.spark.sink.core._decisions import Decision, Kept, Participant, is_of
+from kip848_client.spark.sink.core._decisions import Decision, Kept, Participant
+from kip848_client.spark.sink.core._transactional_ids import is_of
 
 __all__ = [
     "AbortStale",
