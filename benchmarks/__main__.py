@@ -20,6 +20,7 @@ BENCHMARKS: Final = {
     "consume": "records a second out of Kafka, beside aiokafka and confluent-kafka",
     "produce": "records a second into Kafka, and the exactly-once loop, beside the same",
     "spark": "rows a second out of topics by Spark, beside its own source and without Spark",
+    "frames": "a topic into Polars and DuckDB on one machine, beside Spark",
     "first_record": "from start() to the first record, and hand-over, beside confluent-kafka",
 }
 

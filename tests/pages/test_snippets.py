@@ -88,6 +88,7 @@ EXPECTED: Final[dict[str, tuple[Snippet, ...]]] = {
         Snippet(endless=True, writes=("invoices",)),
         Snippet(endless=True, writes=("invoices",)),
     ),
+    "frames": (Snippet(prints=1), Snippet(prints=1)),
     "history": (
         Snippet(),
         Snippet(writes=("ledger",), replaced=(('"history"', '"ledger"'),)),
