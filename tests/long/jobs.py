@@ -45,6 +45,12 @@ def _simulations() -> Iterator[Job]:
             f"-m tests.simulation.few {world}",
         )
     yield Job(
+        "simulation-spark",
+        "10,000 seeds of Spark queries with their checkpoints and groups, in virtual time",
+        "-m tests.simulation.spark --seeds {}",
+        _ranges(10_000, 2_000, last_is_in=True),
+    )
+    yield Job(
         "upgrading",
         "a hundred members are replaced one by one, in virtual time",
         "-m tests.simulation.upgrading --members 100 --partitions 1000 --upgraded 100",
