@@ -195,10 +195,10 @@ class Driver:
         self.plan = plan
         if _ownership.is_new_to_the_group(kept, self.options, state):
             starts = {tp: start for tp, (start, _) in kept.ranges.items()} if is_repeated else {}
+            self.ledger.group_changes(kept)
             for tp, at in {**kept.ends, **starts}.items():
                 if tp in seen.bounds:
                     self._write(plan, tp, at, kept.topic_ids.get(tp.topic))
-            self.ledger.group_changes()
         self.group.join(self)
 
     def _exclude(self, plan: ExclusivePlan, seen: Seen) -> None:

@@ -135,7 +135,8 @@ class Ledger:
         checkpoint, or with copies of it, have read before, is committed past by it, too."""
         records = self.kafka.log(tp).records
         passed = {each.number for each in records[:end]}
-        by_copies = by_copies | self.vouched
+        # a group's offset does not say of which leader epoch it is: others may skip what is new
+        by_copies = by_copies | self.vouched | self.kafka.regrown
         self.by_others |= {each.number for each in records[start:end]} | passed & by_copies
         self.passed |= passed
 
@@ -152,9 +153,12 @@ class Ledger:
             if (group is None or tp not in group.offsets) and tp in self.kafka.partitions:
                 self._skip(tp, manifest.positions[tp])
 
-    def group_changes(self) -> None:
+    def group_changes(self, manifest: Manifest | None = None) -> None:
         """The group is informed of the checkpoint: its members begin there."""
         self.may_repeat |= self.by_others
+        if manifest is not None:
+            for tp in manifest.unread.intersection(self.kafka.partitions):
+                self._skip(tp, manifest.positions[tp])
 
     def everything_may_repeat(self) -> None:
         """The promises except what follows."""

@@ -121,7 +121,9 @@ class World:
         last = Manifest.of(json.loads(query.offsets[-1]))
         if last.topic_ids[TOPIC] != self.kafka.topic_id:
             return False
-        return all(last.ends.get(tp) == self.kafka.log(tp).end for tp in self.kafka.partitions)
+        offsets = self.group.offsets
+        at = {**last.ends, **{tp: offsets[tp].offset for tp in last.unread if tp in offsets}}
+        return all(at.get(tp) == self.kafka.log(tp).end for tp in self.kafka.partitions)
 
     @property
     def group(self) -> Group:
@@ -357,11 +359,10 @@ class World:
         log = self.kafka.log(tp)
         self.kafka.truncate(tp, self.rng.randint(log.first, log.end))
         for group in self.groups.values():
-            if tp in group.foreign:
+            if tp in group.foreign:  # it sees that by its leader epochs, and commits
                 group.foreign[tp] = min(group.foreign[tp], log.end)
-            known = group.offsets.get(tp)
-            if known is not None and known.note is None:  # it sees that, too, by its epochs
-                group.offsets[tp] = GroupOffset(min(known.offset, log.end))
+                if tp in group.offsets:
+                    group.offsets[tp] = GroupOffset(min(group.offsets[tp].offset, log.end))
 
     def retain(self) -> None:
         """Retention deletes records."""
