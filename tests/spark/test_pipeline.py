@@ -16,6 +16,7 @@ from kip848_client import Admin
 from kip848_client.cli import main
 from kip848_client.errors import ConfigError
 from kip848_client.records._arrow import pyarrow
+from mock_coordinator import NewRecord
 from mock_coordinator.threaded import BrokerThread
 from tests.pages._snippets import PAGES, name_of, snippets
 from tests.spark import kills
@@ -347,6 +348,33 @@ def test_a_pipeline_that_is_killed_begins_again_and_each_record_is_there_once(
     [why] = told
     assert "the pipeline ended with code 1" in why
     assert "Spark's process (the JVM) has ended" in why
+
+
+@pytest.mark.parametrize("ownership", ["shared", "exclusive"])
+def test_a_bounded_run_ends_where_it_should_and_the_next_goes_on(
+    spark: SparkSession, mock_broker: BrokerThread, tmp_path: Path, ownership: str
+) -> None:
+    from kip848_client.spark import Pipeline
+
+    begin_ms = 1_795_716_000_000  # 2026-11-26T18:00:00Z
+    for number in range(30):
+        value = json.dumps({"id": number}).encode()
+        record = NewRecord(value, timestamp_ms=begin_ms + number * 60_000)
+        mock_broker.produce("orders", record, partition=number % 3)
+
+    def ids_until(until: Any) -> list[int]:
+        settings = _settings(mock_broker, tmp_path, source={"ownership": ownership})
+        settings["run"] = {"checkpoint": settings["run"]["checkpoint"], "until": until}
+        assert Pipeline(settings, spark=spark).start().wait(120)
+        return sorted(row["id"] for row in _rows(tmp_path / "out"))
+
+    assert ids_until("2026-11-26T18:09:30Z") == list(range(10))
+    assert ids_until("2026-11-26T18:05:00Z") == list(range(10)), "it is there already"
+    assert ids_until({"orders": {"0": 8, "1": 8, "2": 4}}) == sorted(
+        [*range(0, 24, 3), *range(1, 24, 3), *range(2, 12, 3)]
+    )
+    assert ids_until("2100-01-01T00:00:00Z") == list(range(30))
+    assert _committed(mock_broker) == 30
 
 
 def test_the_demo_runs_with_nothing_but_java(

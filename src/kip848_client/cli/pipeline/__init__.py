@@ -42,6 +42,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="end when everything is written that was there at the start",
     )
     runs.add_argument(
+        "--until",
+        metavar="END",
+        help="end at a time (2026-11-26T18:00:00Z), at offsets "
+        '({"orders": {"0": 500}}) or "now", in place of run.until of the file',
+    )
+    runs.add_argument(
         "--metrics-port",
         type=int,
         metavar="PORT",

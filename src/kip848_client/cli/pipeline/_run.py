@@ -14,8 +14,9 @@ from kip848_client.cli._output import put_error
 from kip848_client.cli.pipeline._display import Display
 from kip848_client.errors import ConfigError, TransportError
 from kip848_client.observe.metrics_server import Family, as_text, serving
-from kip848_client.spark.pipeline import Pipeline, PipelineFailed, Running
-from kip848_client.spark.pipeline.config import load_config
+from kip848_client.spark.pipeline import Pipeline, PipelineConfig, PipelineFailed, Running
+from kip848_client.spark.pipeline._config import AVAILABLE_NOW
+from kip848_client.spark.pipeline.config import config_from, load_config
 from kip848_client.spark.pipeline.core._status import PipelineStatus
 
 __all__ = ["metrics_text", "run_file"]
@@ -60,6 +61,8 @@ def run_file(arguments: argparse.Namespace) -> int:
             changes[name] = tuple(each for each in said.split(",") if each)
     if arguments.available_now:
         changes["trigger"] = "available-now"
+    if arguments.until is not None:
+        config = _until(config, arguments.until)
     config = config.model_copy(update={"run": config.run.model_copy(update=changes)})
     pipeline = Pipeline(config)
     display = Display(sys.stdout, is_json=arguments.json)
@@ -75,6 +78,13 @@ def run_file(arguments: argparse.Namespace) -> int:
         display.close(f"failed: {err}")
         put_error(*f"kip848 pipeline: {err}".split("\n"))
         return 1
+
+
+def _until(config: PipelineConfig, until: str) -> PipelineConfig:
+    """Raises ``ConfigError``."""
+    parts = {name: getattr(config, name) for name in type(config).model_fields}
+    run = {name: getattr(config.run, name) for name in config.run.model_fields_set}
+    return config_from({**parts, "run": {**run, "until": until, "trigger": AVAILABLE_NOW}})
 
 
 @contextmanager

@@ -21,8 +21,10 @@ from pydantic import (
 )
 
 from kip848_client.core.secrets import Properties
+from kip848_client.spark.pipeline._until import NOW, until_options, until_text
 
 __all__ = [
+    "AVAILABLE_NOW",
     "BATCH_DIRECTORIES",
     "TOPIC",
     "DecodeSettings",
@@ -40,6 +42,8 @@ TOPIC: Final = "kip848"
 """The format for topics."""
 TimeUnit = Literal["hour", "day"]
 """The time that one directory is for."""
+AVAILABLE_NOW: Final = "available-now"
+"""The trigger of a run that ends by itself."""
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 _TRIGGER: Final = r"^(available-now|\d+ (milliseconds?|seconds?|minutes?|hours?))$"
 
@@ -284,6 +288,13 @@ class RunSettings(_Settings):
     """How often a batch starts: ``10 seconds``, or ``0 seconds`` for no pause; ``available-now``:
     process the records that exist at the start, then stop.
     """
+    until: Annotated[str | None, BeforeValidator(until_text)] = None
+    """Where the run ends, with exit code 0: ``now`` (the records that exist at the start), a time
+    with its offset from UTC (``2026-11-26T18:00:00Z``: in each partition up to the first record
+    with that timestamp or a later one), or offsets of all partitions
+    (``{"orders": {"0": 500, "1": -1}}``, -1 is the end). It needs ``trigger = "available-now"``,
+    which is the default then.
+    """
     master: str = "local[*]"
     """Spark's master: ``local[*]`` is this machine; ``spark://HOST:PORT``, ``yarn`` or
     ``k8s://...`` is a cluster."""
@@ -311,6 +322,26 @@ class RunSettings(_Settings):
     printed.
     """
 
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.until is None:
+            return self
+        try:
+            until_options(self.until)
+        except ValueError as err:
+            raise ValueError(f"until {err}") from None
+        if "trigger" in self.model_fields_set and self.trigger != AVAILABLE_NOW:
+            raise ValueError(
+                f"until ends the run, but trigger = {self.trigger!r} goes on for ever: set trigger "
+                f"= {AVAILABLE_NOW!r}, or leave it out"
+            )
+        return self
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the run ends by itself."""
+        return self.until is not None or self.trigger == AVAILABLE_NOW
+
 
 class PipelineConfig(_Settings):
     """All settings of a pipeline. ``load_config`` reads them from TOML.
@@ -335,6 +366,11 @@ class PipelineConfig(_Settings):
             raise ValueError(
                 "decode.on_error = 'dead-letter' needs sink.format = 'parquet'; with "
                 f"{self.sink.format!r} use 'fail' or 'drop'"
+            )
+        if self.run.until not in (None, NOW) and self.source.engine == "jvm":
+            raise ValueError(
+                "run.until with source.engine = 'jvm' must be 'now': Spark's own source has no "
+                "other end for a stream"
             )
         has_one_topic = len(self.source.topics) == 1
         if self.decode.registry is not None and self.decode.subject is None and not has_one_topic:

@@ -24,6 +24,7 @@ from kip848_client.spark.pipeline._running import Running
 from kip848_client.spark.pipeline._session import new_session, ship_to_executors
 from kip848_client.spark.pipeline._sink import BatchSink, rows_of
 from kip848_client.spark.pipeline._transform import Transform, transform_of
+from kip848_client.spark.pipeline._until import until_options
 from kip848_client.spark.pipeline._writing import check_for_time
 from kip848_client.spark.pipeline.config import config_from, load_config
 from kip848_client.spark.pipeline.core._causes import cause_of
@@ -41,6 +42,9 @@ _SET_ELSEWHERE: Final = {
     "assign": "use source.topics",
     "ownership": "use source.ownership",
     "startingoffsets": "use source.starting",
+    "endingoffsets": "use run.until",
+    "endingtimestamp": "use run.until",
+    "endingoffsetsbytimestamp": "use run.until",
     "maxoffsetspertrigger": "use source.max_records_per_batch",
     "kafka.bootstrap.servers": "use source.bootstrap_servers",
     "kafka.group.id": "use source.group",
@@ -168,6 +172,8 @@ class Pipeline:
             said["kafka.group.id"] = source.group
         if source.max_records_per_batch:
             said["maxOffsetsPerTrigger"] = str(source.max_records_per_batch)
+        if self.config.run.until is not None:
+            said |= until_options(self.config.run.until)
         return said
 
     def _try_out(self, spark: SparkSession, frame: DataFrame) -> None:
@@ -212,7 +218,7 @@ class Pipeline:
             if sink.partition_by:
                 writer = writer.partitionBy(*sink.partition_by)
         writer = writer.option("checkpointLocation", run.checkpoint).queryName(run.name)
-        if run.trigger == "available-now":
+        if run.is_bounded:
             writer = writer.trigger(availableNow=True)
         else:
             writer = writer.trigger(processingTime=run.trigger)

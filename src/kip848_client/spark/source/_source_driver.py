@@ -83,9 +83,9 @@ class SourceDriver:
         return self._call(self._first())
 
     def stop_at_what_is_there(self) -> None:
-        """AvailableNow: read no further than the current ends of all partitions."""
-        seen = self._call(self._look())
-        self._planning.until = {tp: end for tp, (_, end) in seen.bounds.items()}
+        """AvailableNow: read no further than ``endingOffsets`` and its relatives say, nor than the
+        current ends of all partitions. Raises ``ConfigError``."""
+        self._planning.until = self._call(self._ends())
 
     def next(self, start: Manifest, limit: int | None) -> Manifest:
         """The batch after ``start``, which is committed; ``start`` itself if there is none."""
@@ -118,6 +118,10 @@ class SourceDriver:
         return self._loop.call(work, self._options.poll_timeout_ms)
 
     # -- in the loop -------------------------------------------------------------------------
+
+    async def _ends(self) -> dict[TopicPartition, int]:
+        seen = await self._look()
+        return await (await self._connected()).places(self._options.ending, seen)
 
     async def _first(self) -> Manifest:
         if self._start is None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kip848_client.errors import ConfigError
+from kip848_client.spark.pipeline import PipelineConfig
+from kip848_client.spark.pipeline._until import until_options
 from kip848_client.spark.pipeline.config import config_from, load_config
 
 _WHOLE = """\
@@ -172,3 +175,48 @@ def test_a_login_of_a_registry_is_not_shown() -> None:
     ) as err:
         config_from(settings)
     assert "very-secret" not in str(err.value)
+
+
+@pytest.mark.parametrize(
+    ("run", "reason"),
+    [
+        ({"until": "tomorrow"}, "until must be 'now', a time with its offset from UTC"),
+        ({"until": "2026-11-26T18:00:00"}, "until lacks the offset from UTC"),
+        ({"until": date(2026, 11, 26)}, "until lacks the offset from UTC"),
+        ({"until": '{"a": {"0": -2}}'}, "until endingOffsets: expected an offset"),
+        ({"until": "{"}, "until endingOffsets"),
+        ({"until": "now", "trigger": "10 seconds"}, "trigger = '10 seconds' goes on for ever"),
+        ({"until": "2026-11-26T18:00:00Z", "engine": "jvm"}, "with source.engine = 'jvm' must be"),
+    ],
+)
+def test_an_end_that_is_none_is_refused(run: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        _bounded(**run)
+
+
+def _bounded(*, engine: str = "python", **run: Any) -> PipelineConfig:
+    return config_from(
+        {
+            "source": {"bootstrap_servers": "b:1", "topics": ["a"], "engine": engine},
+            "sink": {"path": "/out"},
+            "run": {"checkpoint": "/checkpoint", **run},
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("until", "options"),
+    [
+        ("now", {}),
+        ("1970-01-01T01:00:01.5+01:00", {"endingTimestamp": "1500"}),
+        (datetime(1970, 1, 1, 0, 0, 2, tzinfo=UTC), {"endingTimestamp": "2000"}),
+        ({"a": {"0": 5}}, {"endingOffsets": '{"a": {"0": 5}}'}),
+    ],
+)
+def test_an_end_makes_a_run_bounded(until: Any, options: dict[str, str]) -> None:
+    run = _bounded(until=until).run
+    assert run.is_bounded
+    assert until_options(run.until or "") == options
+    assert _bounded(until=until, trigger="available-now").run.is_bounded
+    assert not _bounded().run.is_bounded
+    assert _bounded(until="now", engine="jvm").run.is_bounded
