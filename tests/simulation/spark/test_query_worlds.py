@@ -108,10 +108,6 @@ BUGS: Final = {
         Plant(SharedPlan, "_manifest", "ends = {**known, **self.owned}", "ends = dict(self.owned)"),
         "Repeated",
     ),
-    "a position that the log no longer has is a reset": Bug(
-        Plant(_begin, "_agreed", "min(position.committed, there)", "position.committed"),
-        "Refused",
-    ),
 }
 
 
