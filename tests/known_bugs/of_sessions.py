@@ -156,7 +156,7 @@ SESSIONS: Final = (
         (
             Proof(
                 test_core_pace.test_a_request_that_is_refused_again_and_again_is_paced,
-                (Plant(Answers, "_whole", "if verdict.rest:", "if False:"),),
+                (Plant(Answers, "_whole", "if effect.rest:", "if False:"),),
                 (4_711,),
             ),
         ),

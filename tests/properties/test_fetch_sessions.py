@@ -15,7 +15,7 @@ import pytest
 
 from kip848_client.core.fetch._batch_headers import read_headers
 from kip848_client.core.fetch._model import FetchAnswer, FetchIntent, PartitionAnswer, Wanted
-from kip848_client.core.fetch._sessions import Difference, FetchSession, Verdict
+from kip848_client.core.fetch._sessions import AnswerEffect, Difference, FetchSession
 from kip848_client.core.fetch._wire import fetch_answer, fetch_request
 from kip848_client.core.types import TopicId, TopicIdPartition
 from kip848_client.core.wire.messages.fetch import FetchResponse
@@ -108,15 +108,15 @@ class Pair:
             self.reached.add("taken and not answered")
             assert known == facts(ours.asked)
 
-    def use(self, sent: Difference, answer: FetchAnswer) -> Verdict:
-        verdict = self.session.took(self.now_ms, answer)
+    def use(self, sent: Difference, answer: FetchAnswer) -> AnswerEffect:
+        effect = self.session.took(self.now_ms, answer)
         self.compare()
-        if verdict.usable:
+        if effect.usable:
             for part in answer.partitions:
-                self.read(part, verdict.asked)
+                self.read(part, effect.asked)
         if sent.session_epoch == -1:
             self.reached.add("without a session")
-        return verdict
+        return effect
 
     def read(self, part: PartitionAnswer, asked: Known) -> None:
         offset = asked[part.key].offset
@@ -247,11 +247,11 @@ class Pair:
             parts = parts[1:]
         else:
             parts = (*parts, PartitionAnswer(STRANGER, 0))
-        verdict = self.use(sent, replace(answer, partitions=parts))
+        effect = self.use(sent, replace(answer, partitions=parts))
         if not answer.error_code:
             self.reached.add("a breach")
-            assert not verdict.usable
-            assert verdict.rest
+            assert not effect.usable
+            assert effect.rest
 
     def refuse(self) -> None:
         sent = self.plan()

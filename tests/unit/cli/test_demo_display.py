@@ -8,7 +8,7 @@ import pytest
 
 from kip848_client.cli._demo._screen import Screen
 from kip848_client.cli.demo._display import Row, table, verdict_lines
-from kip848_client.cli.demo.core._accounting import Verdict
+from kip848_client.cli.demo.core._accounting import DeliveryVerdict
 
 A = Row("A", "STABLE", 3, (0, 1), 120)
 
@@ -34,11 +34,11 @@ def test_a_member_without_partitions_says_what_it_waits_for() -> None:
 
 
 def test_the_verdict_names_every_figure() -> None:
-    text = "\n".join(verdict_lines(Verdict(10, 9, 1, 2, {0: 40, 1: 5})))
+    text = "\n".join(verdict_lines(DeliveryVerdict(10, 9, 1, 2, {0: 40, 1: 5})))
     assert "produced 10  consumed 9  lost 1  duplicated 2" in text
     assert "0: 40 ms  1: 5 ms" in text
     assert "duplicated 2: a member was killed after it read these records" in text
     assert "FAILED" in text
-    good = "\n".join(verdict_lines(Verdict(1, 1, 0, 0, {0: 0})))
+    good = "\n".join(verdict_lines(DeliveryVerdict(1, 1, 0, 0, {0: 0})))
     assert "ok" in good
     assert "was killed" not in good

@@ -16,7 +16,7 @@ from kip848_client.cli._demo._screen import Screen
 from kip848_client.cli._output import put_prose
 from kip848_client.cli.connect._display import Row, footer_line, table, verdict_lines
 from kip848_client.cli.connect._script import CONNECTORS, PATIENCE_S, PAUSE_S, SCRIPT
-from kip848_client.cli.connect.core._accounting import Accounting, Verdict
+from kip848_client.cli.connect.core._accounting import Accounting, ItemVerdict
 from kip848_client.core.connect import ITSELF, item_name
 from kip848_client.errors import Kip848Error
 
@@ -68,7 +68,7 @@ class _Worker(Process[Row]):
             self._accounting.stopped(self.name, item, message["at"])
 
 
-class _Demo(Demo[_Worker, Verdict]):
+class _Demo(Demo[_Worker, ItemVerdict]):
     def __init__(self, bootstrap: str, screen: Screen[Row], delay_ms: int) -> None:
         super().__init__(screen)
         self._bootstrap = bootstrap
@@ -95,7 +95,7 @@ class _Demo(Demo[_Worker, Verdict]):
         self._deferred = deferred
         return footer_line(self.at_s, nowhere, left_s)
 
-    async def script(self) -> Verdict:
+    async def script(self) -> ItemVerdict:
         for step in SCRIPT:
             if step.waits and self.processes:
                 await self._stable()

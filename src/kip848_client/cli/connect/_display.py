@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.cli.connect.core._accounting import Verdict
+from kip848_client.cli.connect.core._accounting import ItemVerdict
 from kip848_client.cli.core._tables import Column, Fit, Table
 
 __all__ = ["Row", "footer_line", "table", "verdict_lines"]
@@ -52,7 +52,7 @@ def footer_line(at_s: float, nowhere: Sequence[str], left_s: float) -> str:
     return f"{at_s:4.1f} s   {what}{until}: {' '.join(nowhere)}"
 
 
-def verdict_lines(verdict: Verdict) -> list[str]:
+def verdict_lines(verdict: ItemVerdict) -> list[str]:
     """The final lines."""
     summary = (
         f"configured {verdict.configured}  running once {verdict.running_once}  "

@@ -23,7 +23,7 @@ from kip848_client.cli._demo._process import Process
 from kip848_client.cli._demo._screen import Screen
 from kip848_client.cli._output import put_prose
 from kip848_client.cli.demo._display import Row, table, verdict_lines
-from kip848_client.cli.demo.core._accounting import Accounting, Verdict
+from kip848_client.cli.demo.core._accounting import Accounting, DeliveryVerdict
 from kip848_client.core.types import LEAVE_EPOCH
 from kip848_client.core.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kip848_client.error_codes import ErrorCode
@@ -86,7 +86,7 @@ class _Member(Process[Row]):
             self.member_id, self._partitions = message["member"], tuple(message["partitions"])
 
 
-class _Demo(Demo[_Member, Verdict]):
+class _Demo(Demo[_Member, DeliveryVerdict]):
     def __init__(
         self, address: str, screen: Screen[Row], events: str | None, *, is_embedded: bool
     ) -> None:
@@ -115,7 +115,7 @@ class _Demo(Demo[_Member, Verdict]):
             f"delivered {accounting.delivered.total()}   outstanding {accounting.missing}"
         )
 
-    async def script(self) -> Verdict:
+    async def script(self) -> DeliveryVerdict:
         producing = asyncio.create_task(self._produce())
         try:
             for step in SCRIPT:
@@ -133,7 +133,7 @@ class _Demo(Demo[_Member, Verdict]):
             producing.cancel()
             await asyncio.gather(producing, return_exceptions=True)
 
-    async def run(self) -> Verdict:
+    async def run(self) -> DeliveryVerdict:
         """Run the demo in a topic of its own, which is deleted after it; the outcome."""
         async with Admin(bootstrap_servers=self._address) as admin:
             await admin.create_topics([NewTopic(self.topic, _PARTITIONS, 1)])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client.cli.core._tables import Column, Fit, Table
-from kip848_client.cli.demo.core._accounting import Verdict
+from kip848_client.cli.demo.core._accounting import DeliveryVerdict
 
 __all__ = ["Row", "table", "verdict_lines"]
 
@@ -55,7 +55,7 @@ def table(rows: Sequence[Row]) -> Table:
     return Table(columns, cells)
 
 
-def verdict_lines(verdict: Verdict) -> list[str]:
+def verdict_lines(verdict: DeliveryVerdict) -> list[str]:
     """The final lines."""
     pauses = "  ".join(f"{number}: {ms} ms" for number, ms in sorted(verdict.pause_ms.items()))
     summary = (

@@ -137,20 +137,20 @@ class Answers:
         if answer.nodes:
             self._leaders.nodes |= {each.node for each in answer.nodes}
             self._out.append(UseEndpoints(answer.nodes))
-        verdict = node.session.took(now_ms, answer)
-        if verdict.warning is not None:
-            self._out.append(Notice(verdict.warning, warning=True))
-        if verdict.learn_leaders:
+        effect = node.session.took(now_ms, answer)
+        if effect.warning is not None:
+            self._out.append(Notice(effect.warning, warning=True))
+        if effect.learn_leaders:
             self._want_all(node, f"broker {node.node} does not know the ids of topics")
-        if not verdict.usable:
-            if verdict.rest:
+        if not effect.usable:
+            if effect.rest:
                 self._rest(now_ms, node)
-            if reaction_to_whole(answer.error_code).stops and verdict.failures > 1:
+            if reaction_to_whole(answer.error_code).stops and effect.failures > 1:
                 code = answer.error_code
                 where = f"broker {node.node}"
                 self._stop_all(node, broker_error(code, error_name(code), where, api="Fetch"))
             return None
-        return verdict.asked
+        return effect.asked
 
     def _take(self, taking: _Taking, told: PartitionAnswer) -> None:
         node = taking.node

@@ -42,7 +42,7 @@ from kip848_client.core.types import ZERO_TOPIC_ID, TopicIdPartition, format_top
 from kip848_client.error_codes import default_message, error_name
 from kip848_client.errors import LocalProtocolError
 
-__all__ = ["Difference", "FetchSession", "SessionSnapshot", "Verdict"]
+__all__ = ["AnswerEffect", "Difference", "FetchSession", "SessionSnapshot"]
 
 _NO_SESSION: Final = 0
 _FULL: Final = 0
@@ -65,7 +65,7 @@ class Difference(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AnswerEffect:
     """The effect of an answer on the session, and what the core must do."""
 
     usable: bool
@@ -192,7 +192,7 @@ class FetchSession:
 
     # -- their ends ------------------------------------------------------------------------------
 
-    def took(self, now_ms: int, answer: FetchAnswer) -> Verdict:
+    def took(self, now_ms: int, answer: FetchAnswer) -> AnswerEffect:
         """Process the broker's answer. Raises ``LocalProtocolError`` if there was no request."""
         sent = self._ended()
         if answer.error_code:
@@ -215,7 +215,7 @@ class FetchSession:
         asked, self._asked = self._asked, {}
         self._failures = 0
         self._warned.clear()
-        return Verdict(usable=True, asked=asked)
+        return AnswerEffect(usable=True, asked=asked)
 
     def lost(self, *, sent: bool = True) -> None:
         """Handle a request without an answer. ``sent``: the broker may have acted on it. Raises
@@ -286,7 +286,7 @@ class FetchSession:
         elif not held_back:
             self._ask_again_ms = now_ms + _ASK_FOR_A_SESSION_EVERY_MS
 
-    def _refused(self, sent: Difference, code: int) -> Verdict:
+    def _refused(self, sent: Difference, code: int) -> AnswerEffect:
         """Handle a top-level error. Its session id means nothing: it may be set, or 0 for a live
         session. A session that this request was to close is not named again: it is closed, or it is
         the cause of the error."""
@@ -296,7 +296,7 @@ class FetchSession:
         over = rule.is_over or sent.session_epoch <= _FULL
         self._reset(_NO_SESSION if over else self._session_id)
         if not rule.warns:
-            return Verdict(
+            return AnswerEffect(
                 usable=False,
                 rest=not rule.again or self._failures > 1,
                 learn_leaders=rule.learn,
@@ -306,7 +306,7 @@ class FetchSession:
             f"broker {self._node} refused a Fetch: {error_name(code)} ({default_message(code)})"
         )
 
-    def _broken(self, sent: Difference, answer: FetchAnswer, wrong: str) -> Verdict:
+    def _broken(self, sent: Difference, answer: FetchAnswer, wrong: str) -> AnswerEffect:
         self._failures += 1
         self._asked = {}
         opened = sent.session_epoch == _FULL and answer.session_id > _NO_SESSION
@@ -315,10 +315,10 @@ class FetchSession:
             f"broker {self._node} broke the Fetch protocol: {wrong}; the answer is dropped"
         )
 
-    def _warn(self, text: str) -> Verdict:
+    def _warn(self, text: str) -> AnswerEffect:
         known = text in self._warned
         self._warned.add(text)
-        return Verdict(
+        return AnswerEffect(
             usable=False,
             rest=True,
             warning=None if known else f"{text}. Asking again, with pauses.",

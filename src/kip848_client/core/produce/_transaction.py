@@ -63,7 +63,7 @@ from kip848_client.core.produce._transaction_states import (
     Cell,
     State,
     Trigger,
-    Verdict,
+    TriggerEffect,
 )
 from kip848_client.core.types import TopicPartition, Wait
 from kip848_client.errors import (
@@ -303,7 +303,7 @@ class Transactions:
         self._limit_ms = max(event.deadline_ms, self._limit_ms or 0)
         if self._state is State.IN_DOUBT:
             self._requests.go_on(now_ms)
-        if cell.verdict is Verdict.GO:
+        if cell.effect is TriggerEffect.GO:
             self._apply(Trigger.COMMIT)
 
     def _abort(self, now_ms: int, event: ev.AbortRequested) -> None:
@@ -311,12 +311,12 @@ class Transactions:
         error = None if self._txn.is_abort_untold else self._forbidden(cell, Trigger.ABORT)
         if error is not None:
             self._emit(do.Failed(event.ticket, error))
-        elif cell.verdict is Verdict.NOTHING or self._txn.is_abort_untold:
+        elif cell.effect is TriggerEffect.NOTHING or self._txn.is_abort_untold:
             self._txn.is_abort_untold = False
             self._emit(do.Done(event.ticket))
         else:
             self._calls.aborts.add(now_ms, event)
-            if cell.verdict is Verdict.GO:
+            if cell.effect is TriggerEffect.GO:
                 self._begin_abort()
 
     def _begin_abort(self) -> None:
@@ -326,9 +326,9 @@ class Transactions:
 
     def _forbidden(self, cell: Cell, trigger: Trigger) -> Kip848Error | None:
         """The error if the state does not allow this, else ``None``."""
-        if cell.verdict is Verdict.REFUSE:
+        if cell.effect is TriggerEffect.REFUSE:
             return not_allowed(self._state, trigger.value)
-        if cell.verdict is not Verdict.RAISE:
+        if cell.effect is not TriggerEffect.RAISE:
             return None
         return self._told()
 
@@ -363,7 +363,7 @@ class Transactions:
     def initialized(self, producer: ProducerId) -> None:
         """Adopt the producer id and epoch that were returned."""
         before = self._state
-        if self._apply(Trigger.INITIALIZED).verdict is not Verdict.GO:
+        if self._apply(Trigger.INITIALIZED).effect is not TriggerEffect.GO:
             return
         self._adopt(producer)
         self._txn.is_asking = False
@@ -386,7 +386,7 @@ class Transactions:
 
     def ended(self, producer: ProducerId | None) -> None:
         """The transaction is committed or aborted."""
-        if TABLE[self._state][Trigger.ENDED].verdict is Verdict.IGNORE:
+        if TABLE[self._state][Trigger.ENDED].effect is TriggerEffect.IGNORE:
             self._ignored += 1
             return
         if self._version is TransactionVersion.V1:
@@ -435,7 +435,7 @@ class Transactions:
         if not is_late and not self._txn.is_over:
             self._txn.is_asking = self._txn.is_asking or reaction is Reaction.ASK
             self._txn.needs_bump = self._txn.needs_bump or reaction is Reaction.ABORT_AND_BUMP
-        if self._apply(Trigger.HARMED).verdict is not Verdict.GO:
+        if self._apply(Trigger.HARMED).effect is not TriggerEffect.GO:
             return
         self._txn.harm = aborted(self._id, error)
         self._txn.is_harm_asked = reaction is Reaction.ASK
@@ -579,7 +579,7 @@ class Transactions:
         cell = TABLE[self._state][trigger]
         if cell.to is not None:
             self._state = cell.to
-        if cell.verdict is Verdict.IGNORE:
+        if cell.effect is TriggerEffect.IGNORE:
             self._ignored += 1
         return cell
 

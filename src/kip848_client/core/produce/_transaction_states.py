@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
-__all__ = ["ADDING", "TABLE", "Cell", "State", "Trigger", "Verdict"]
+__all__ = ["ADDING", "TABLE", "Cell", "State", "Trigger", "TriggerEffect"]
 
 
 class State(Enum):
@@ -64,7 +64,7 @@ class Trigger(Enum):
     """A commit was sent and not answered, and the last caller has timed out."""
 
 
-class Verdict(Enum):
+class TriggerEffect(Enum):
     """How a state reacts to a trigger."""
 
     GO = "it goes on in the state that is named"
@@ -79,7 +79,7 @@ class Verdict(Enum):
 class Cell(NamedTuple):
     """The reaction and the next state for a trigger in a state."""
 
-    verdict: Verdict
+    effect: TriggerEffect
     to: State | None = None
 
 
@@ -87,16 +87,16 @@ _U, _R, _T, _C = State.UNINITIALIZED, State.READY, State.IN_TRANSACTION, State.C
 _X, _A, _B = State.ABORTABLE, State.ABORTING, State.BUMPING
 _D, _F = State.IN_DOUBT, State.FATAL
 
-_REFUSE: Final = Cell(Verdict.REFUSE)
-_RAISE: Final = Cell(Verdict.RAISE)
-_WAIT: Final = Cell(Verdict.WAIT)
-_SAME: Final = Cell(Verdict.SAME)
-_IGNORE: Final = Cell(Verdict.IGNORE)
-_NOTHING: Final = Cell(Verdict.NOTHING)
+_REFUSE: Final = Cell(TriggerEffect.REFUSE)
+_RAISE: Final = Cell(TriggerEffect.RAISE)
+_WAIT: Final = Cell(TriggerEffect.WAIT)
+_SAME: Final = Cell(TriggerEffect.SAME)
+_IGNORE: Final = Cell(TriggerEffect.IGNORE)
+_NOTHING: Final = Cell(TriggerEffect.NOTHING)
 
 
 def _to(state: State) -> Cell:
-    return Cell(Verdict.GO, state)
+    return Cell(TriggerEffect.GO, state)
 
 
 def _row(*cells: Cell) -> Mapping[Trigger, Cell]:
@@ -119,5 +119,5 @@ TABLE: Final[Mapping[State, Mapping[Trigger, Cell]]] = {
     _F: _row(_RAISE, _RAISE, _RAISE, _NOTHING, _IGNORE, _IGNORE, _IGNORE, _IGNORE, _IGNORE),
 }
 
-(ADDING,) = (state for state in State if TABLE[state][Trigger.ADD].verdict is Verdict.GO)
+(ADDING,) = (state for state in State if TABLE[state][Trigger.ADD].effect is TriggerEffect.GO)
 """The only state in which records are appended. A table lookup per record would be too slow."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from kip848_client.core.fetch._model import FetchAnswer, PartitionAnswer, Wanted
-from kip848_client.core.fetch._sessions import Difference, FetchSession, Verdict
+from kip848_client.core.fetch._sessions import AnswerEffect, Difference, FetchSession
 from kip848_client.core.types import ZERO_TOPIC_ID, TopicId, TopicIdPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError
@@ -41,7 +41,7 @@ class Client:
         *keys: TopicIdPartition,
         code: int = 0,
         throttle_ms: int = 0,
-    ) -> Verdict:
+    ) -> AnswerEffect:
         answer = FetchAnswer(
             error_code=code,
             session_id=session_id,
@@ -50,7 +50,7 @@ class Client:
         )
         return self.session.took(self.now_ms, answer)
 
-    def opened(self, *wanted: Wanted, session_id: int = ID) -> Verdict:
+    def opened(self, *wanted: Wanted, session_id: int = ID) -> AnswerEffect:
         """Send everything and hear of everything."""
         self.plan(*wanted)
         return self.took(session_id, *(each.key for each in wanted))
@@ -74,8 +74,8 @@ class TestOpening:
     def test_the_first_request_names_everything_in_order(self, client: Client) -> None:
         wanted = (want(2), want(0, 5), want(1, 1, U))
         assert client.plan(*wanted) == Difference(0, 0, wanted, ())
-        verdict = client.took(ID, *(each.key for each in wanted))
-        assert verdict == Verdict(usable=True, asked={each.key: each for each in wanted})
+        effect = client.took(ID, *(each.key for each in wanted))
+        assert effect == AnswerEffect(usable=True, asked={each.key: each for each in wanted})
 
     def test_then_only_what_changed(self, client: Client) -> None:
         client.opened(want(0), want(1), want(2))
@@ -191,17 +191,17 @@ class TestSessionsThatEnd:
     def test_id_0_says_that_the_session_is_over(self, client: Client) -> None:
         client.opened(want(0), want(1))
         client.plan(want(0, 4), want(1))
-        verdict = client.took(0, (T, 0))
-        assert verdict.usable
-        assert verdict.asked == {(T, 0): want(0, 4), (T, 1): want(1)}
+        effect = client.took(0, (T, 0))
+        assert effect.usable
+        assert effect.asked == {(T, 0): want(0, 4), (T, 1): want(1)}
         assert client.plan(want(0, 5)) == Difference(0, 0, (want(0, 5),), ())
 
     def test_a_session_that_the_broker_does_not_know(self, client: Client) -> None:
         """Evicted, or the broker was restarted."""
         client.opened(want(0), want(1))
         client.plan(want(1))
-        verdict = client.took(0, code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-        assert verdict == Verdict(usable=False, failures=1)
+        effect = client.took(0, code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        assert effect == AnswerEffect(usable=False, failures=1)
         assert client.plan(want(0), want(1)) == Difference(0, 0, (want(0), want(1)), ())
 
     @pytest.mark.parametrize("told", [0, ID])
@@ -209,8 +209,8 @@ class TestSessionsThatEnd:
         """redpanda #27749. The id in an error answer means nothing."""
         client.opened(want(0))
         client.plan(want(0))
-        verdict = client.took(told, code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
-        assert verdict == Verdict(usable=False, failures=1)
+        effect = client.took(told, code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        assert effect == AnswerEffect(usable=False, failures=1)
         assert client.plan(want(0)) == Difference(ID, 0, (want(0),), ())
 
     @pytest.mark.parametrize(
@@ -218,13 +218,13 @@ class TestSessionsThatEnd:
     )
     def test_twice_in_a_row_rests(self, client: Client, code: ErrorCode) -> None:
         client.opened(want(0))
-        verdicts = []
+        effects = []
         for _ in range(3):
             client.plan(want(0))
-            verdicts.append(client.took(0, code=code))
-        assert [each.rest for each in verdicts] == [False, True, True]
-        assert [each.failures for each in verdicts] == [1, 2, 3]
-        assert all(each.warning is None for each in verdicts)
+            effects.append(client.took(0, code=code))
+        assert [each.rest for each in effects] == [False, True, True]
+        assert [each.failures for each in effects] == [1, 2, 3]
+        assert all(each.warning is None for each in effects)
         client.opened(want(0))
         client.plan(want(0))
         assert not client.took(0, code=code).rest
@@ -232,8 +232,8 @@ class TestSessionsThatEnd:
     def test_a_session_of_the_other_kind_of_topics(self, client: Client) -> None:
         client.opened(want(0))
         client.plan(want(0))
-        verdict = client.took(0, code=ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
-        assert (verdict.usable, verdict.rest, verdict.learn_leaders) == (False, True, True)
+        effect = client.took(0, code=ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        assert (effect.usable, effect.rest, effect.learn_leaders) == (False, True, True)
         assert ids(client.plan(want(0))) == (ID, 0)
 
     def test_what_a_broker_cannot_close_is_not_closed_again(self, client: Client) -> None:
@@ -251,11 +251,11 @@ class TestSessionsThatEnd:
         warnings: list[str | None] = []
         for code in (UNKNOWN, UNKNOWN, 4242, UNKNOWN, ErrorCode.INVALID_REQUEST):
             client.plan(want(0))
-            verdict = client.took(ID, code=code)
-            assert (verdict.usable, verdict.rest) == (False, True)
+            effect = client.took(ID, code=code)
+            assert (effect.usable, effect.rest) == (False, True)
             assert ids(client.plan(want(0))) == (ID if not warnings else 0, 0)
             client.session.lost()
-            warnings.append(verdict.warning)
+            warnings.append(effect.warning)
         assert [each is not None for each in warnings] == [True, False, True, False, True]
         assert warnings[0] is not None
         assert "broker 3" in warnings[0]
@@ -325,10 +325,10 @@ class TestThrottled:
 
 
 class TestBreaches:
-    def broken(self, verdict: Verdict, says: str) -> None:
-        assert (verdict.usable, verdict.rest, verdict.asked) == (False, True, {})
-        assert verdict.warning is not None
-        assert says in verdict.warning
+    def broken(self, effect: AnswerEffect, says: str) -> None:
+        assert (effect.usable, effect.rest, effect.asked) == (False, True, {})
+        assert effect.warning is not None
+        assert says in effect.warning
 
     def test_a_partition_that_nobody_asked_for(self, client: Client) -> None:
         client.opened(want(0), want(1))
@@ -368,8 +368,8 @@ class TestBreaches:
 
     def test_an_error_comes_before_all_that(self, client: Client) -> None:
         client.plan(want(0))
-        verdict = client.took(0, (T, 7), code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-        assert verdict == Verdict(usable=False, failures=1)
+        effect = client.took(0, (T, 7), code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        assert effect == AnswerEffect(usable=False, failures=1)
 
 
 class TestClosing:

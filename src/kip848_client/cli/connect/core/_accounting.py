@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = ["Accounting", "Verdict"]
+__all__ = ["Accounting", "ItemVerdict"]
 
 
 @dataclass(slots=True)
@@ -21,7 +21,7 @@ class _Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ItemVerdict:
     """The outcome. ``rest_s``: the longest time that an item that had run was at no worker."""
 
     configured: int
@@ -75,7 +75,7 @@ class Accounting:
             if all(run.ended_s is not None for run in runs)
         )
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ItemVerdict:
         """The outcome, once all workers have reported."""
         histories = {
             item: sorted(runs, key=lambda run: run.began_s) for item, runs in self._runs.items()
@@ -88,7 +88,7 @@ class Accounting:
         running = [sum(run.ended_s is None for run in runs) for runs in self._runs.values()]
         twice = [item for item, before, after in pairs if _overlap(before, after)]
         rests = [after.began_s - (before.ended_s or after.began_s) for _, before, after in pairs]
-        return Verdict(
+        return ItemVerdict(
             configured=len(self._runs),
             running_once=running.count(1),
             ran_twice=tuple(dict.fromkeys(twice)),

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from kip848_client.cli._demo.core._accounting import RecordAccounting
 
-__all__ = ["Accounting", "Verdict"]
+__all__ = ["Accounting", "DeliveryVerdict"]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DeliveryVerdict:
     """The outcome. ``pause_ms``: the longest time between two deliveries, by partition."""
 
     produced: int
@@ -40,9 +40,9 @@ class Accounting(RecordAccounting):
         self._pause_ms[partition] = max(self._pause_ms[partition], pause_ms)
         self._last_ms[partition] = now_ms
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> DeliveryVerdict:
         """The outcome, when nothing more comes."""
-        return Verdict(
+        return DeliveryVerdict(
             produced=len(self.produced),
             consumed=len(self.delivered),
             lost=self.missing,
