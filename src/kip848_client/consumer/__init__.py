@@ -5,8 +5,8 @@ from __future__ import annotations
 from kip848_client.consumer._consumer import Consumer
 from kip848_client.consumer._factories import connections
 from kip848_client.consumer._listener import RebalanceListener
+from kip848_client.consumer._offset_types import OffsetAndMetadata, OffsetAndTimestamp
 from kip848_client.consumer._poller import Caller, calling_task
-from kip848_client.consumer._records import OffsetAndMetadata, OffsetAndTimestamp
 from kip848_client.consumer._view import MemberView
 from kip848_client.core.types import GroupMetadata
 from kip848_client.records import Record, RecordBatchView

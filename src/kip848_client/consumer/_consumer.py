@@ -18,9 +18,9 @@ from kip848_client.consumer._engine import Engine
 from kip848_client.consumer._factories import Network, connections, decoding_of
 from kip848_client.consumer._group_calls import GroupCalls
 from kip848_client.consumer._listener import RebalanceListener, checked_listener
+from kip848_client.consumer._offset_types import OffsetAndMetadata, OffsetForTransaction
 from kip848_client.consumer._patterns import checked_pattern
 from kip848_client.consumer._poller import Caller, calling_task
-from kip848_client.consumer._records import OffsetAndMetadata, OffsetForTransaction
 from kip848_client.consumer._user_commits import with_epochs
 from kip848_client.core.fetch import EARLIEST, LATEST, Paused, Resumed
 from kip848_client.core.member import LeaveMode

@@ -29,10 +29,10 @@ from kip848_client.consumer._fetch_driver import FetchDriver
 from kip848_client.consumer._fetchable import Fetchable
 from kip848_client.consumer._group_driver import GroupDriver
 from kip848_client.consumer._observers import ConsumerObservers
+from kip848_client.consumer._offset_types import OffsetAndMetadata
 from kip848_client.consumer._poller import Caller, Poller, calling_task
 from kip848_client.consumer._positions import Positions
 from kip848_client.consumer._record_path import RecordPath
-from kip848_client.consumer._records import OffsetAndMetadata
 from kip848_client.consumer._requests import GroupRequests
 from kip848_client.consumer._user_commits import UserCommits
 from kip848_client.core.fetch import AssignmentChanged, Event, Started, TopicsLimited

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._engine import Engine
-from kip848_client.consumer._records import OffsetAndTimestamp
+from kip848_client.consumer._offset_types import OffsetAndTimestamp
 from kip848_client.core.fetch import EARLIEST, LATEST
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConsumerClosed, ConsumerNotStarted, NotAssigned, not_assigned

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._error_box import ErrorBox
-from kip848_client.consumer._records import OffsetAndMetadata
+from kip848_client.consumer._offset_types import OffsetAndMetadata
 from kip848_client.core.cluster import NO_EPOCH
 from kip848_client.core.fetch import FetchCore
 from kip848_client.core.offsets import CommittableOffset, InFlight, OffsetTracker
