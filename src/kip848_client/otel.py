@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from kip848_client.core.extras import installation
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 from kip848_client.errors import ConfigError
 from kip848_client.observe.core.metrics import TABLE, Metrics, Row, Sample, Statistic
 
@@ -59,7 +59,7 @@ def instrument(metrics: Metrics, meter_provider: MeterProvider | None = None) ->
     checked = _checked(metrics)
     provider = api.get_meter_provider() if meter_provider is None else meter_provider
     if isinstance(provider, type) or not hasattr(provider, "get_meter"):
-        raise ConfigError(f"meter_provider must be a MeterProvider, not {shown(provider)}")
+        raise ConfigError(f"meter_provider must be a MeterProvider, not {short(provider)}")
     meter = provider.get_meter("kip848_client")
     for row in TABLE:
         for name, statistic in zip(row.names, row.statistics, strict=True):
@@ -115,7 +115,7 @@ def _attributes(sample: Sample) -> dict[str, str]:
 def _checked(metrics: object) -> Metrics:
     """Check the type of ``metrics``: otherwise each collection would fail."""
     if not isinstance(metrics, Metrics):
-        raise ConfigError(f"metrics must be a kip848_client.Metrics, not {shown(metrics)}")
+        raise ConfigError(f"metrics must be a kip848_client.Metrics, not {short(metrics)}")
     return metrics
 
 

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from kip848_client.core.extras import installation
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 from kip848_client.errors import ConfigError
 from kip848_client.observe.core.metrics import (
     BUCKETS_MS,
@@ -75,7 +75,7 @@ def register(metrics: Metrics, registry: CollectorRegistry | None = None) -> Col
     collector = Collector(_checked(metrics))
     chosen = core.REGISTRY if registry is None else registry
     if isinstance(chosen, type) or not hasattr(chosen, "register"):
-        raise ConfigError(f"registry must be a CollectorRegistry, not {shown(chosen)}")
+        raise ConfigError(f"registry must be a CollectorRegistry, not {short(chosen)}")
     chosen.register(collector)
     return collector
 
@@ -190,7 +190,7 @@ def _checked(metrics: object) -> Metrics:
     collectors.
     """
     if not isinstance(metrics, Metrics):
-        raise ConfigError(f"metrics must be a kip848_client.Metrics, not {shown(metrics)}")
+        raise ConfigError(f"metrics must be a kip848_client.Metrics, not {short(metrics)}")
     return metrics
 
 

@@ -29,7 +29,7 @@ from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from kip848_client.core.extras import installation
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 from kip848_client.errors import ConfigError, SchemaUnavailable
 from kip848_client.serialization import (
     ContextDeserializer,
@@ -232,11 +232,11 @@ def _check(kind: object, base: type, example: str, timeout_ms: object) -> None:
     if not (isinstance(kind, type) and issubclass(kind, base)):
         raise ConfigError(
             f"kind must be an asynchronous class of confluent-kafka, such as {example}, followed "
-            f"by its arguments; not {shown(kind)}"
+            f"by its arguments; not {short(kind)}"
         )
     if isinstance(timeout_ms, bool) or not isinstance(timeout_ms, int) or timeout_ms <= 0:
         raise ConfigError(
-            f"timeout_ms must be a positive number of milliseconds, not {shown(timeout_ms)}"
+            f"timeout_ms must be a positive number of milliseconds, not {short(timeout_ms)}"
         )
 
 

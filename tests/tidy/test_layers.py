@@ -58,7 +58,7 @@ GROUND = (
     "partition_names",
     "recovery",
     "secrets",
-    "shown",
+    "short",
     "throttle",
     "visible",
 )

@@ -13,7 +13,7 @@ from kip848_client.consumer._listener import call_listener
 from kip848_client.core.client_assignors import PreparedGroup, StickyAssignor
 from kip848_client.core.group import ComputeAssignment
 from kip848_client.core.ports import NotSent
-from kip848_client.core.shown import told
+from kip848_client.core.short import error_text
 from kip848_client.core.types import TopicPartition
 from kip848_client.records._record import raw_record
 from kip848_client.records._unreadable import not_deserialized
@@ -44,8 +44,8 @@ class Failing(StickyAssignor):
 
 
 def test_an_error_is_told_by_its_type_where_it_has_no_text() -> None:
-    assert told(ValueError("x")) == "ValueError: x"
-    assert told(Mute()) == "Mute"
+    assert error_text(ValueError("x")) == "ValueError: x"
+    assert error_text(Mute()) == "Mute"
 
 
 @pytest.mark.asyncio

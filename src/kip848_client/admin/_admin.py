@@ -25,7 +25,7 @@ from kip848_client.admin.core._model import (
 from kip848_client.admin.core._reset import OffsetReset
 from kip848_client.config import AdminConfig, AdminSettings
 from kip848_client.core.ports import Clock
-from kip848_client.core.shown import repr_at_any_time
+from kip848_client.core.short import repr_at_any_time
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import LocalProtocolError
 from kip848_client.runtime._backoff import Backoff

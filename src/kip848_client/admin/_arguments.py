@@ -16,7 +16,7 @@ from kip848_client.admin.core._reset import (
     ToPlan,
     ToTime,
 )
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
 from kip848_client.runtime.arguments import (
@@ -59,7 +59,7 @@ def checked_words(words: object, known: tuple[str, ...], name: str) -> tuple[str
     found: list[str] = []
     for word in _several(words, name):
         if not isinstance(word, str) or word.lower() not in by_lower:
-            raise ConfigError(f"{name}: {shown(word)} is none of {', '.join(known)}")
+            raise ConfigError(f"{name}: {short(word)} is none of {', '.join(known)}")
         found.append(by_lower[word.lower()])
     return tuple(dict.fromkeys(found))
 
@@ -151,7 +151,7 @@ def checked_reset(reset: object) -> OffsetReset:
             return ToPlan({tp: each.offset for tp, each in checked_offsets(offsets).items()})
         case _ if not isinstance(reset, _RESETS):
             names = ", ".join(each.__name__ for each in _RESETS)
-            raise ConfigError(f"a reset is one of {names}; not {shown(reset)}")
+            raise ConfigError(f"a reset is one of {names}; not {short(reset)}")
         case _:
             pass
     found: Any = reset
@@ -163,7 +163,7 @@ def checked_new_topics(topics: object) -> tuple[NewTopic, ...]:
     found: dict[str, NewTopic] = {}
     for each in _several(topics, "topics"):
         if not isinstance(each, NewTopic):
-            raise ConfigError(f"a topic to create is a NewTopic, not {shown(each)}")
+            raise ConfigError(f"a topic to create is a NewTopic, not {short(each)}")
         name = checked_topic(each.name)
         if name in found:
             raise ConfigError(f"topic {name!r} is given twice")
@@ -196,43 +196,43 @@ def checked_changes(
             text = checked_wire_text(key, "the name of a setting")
             of_one[text] = None if value is None else checked_wire_text(value, f"setting {text}")
         if not of_one:
-            raise ConfigError(f"{says}: nothing is to be changed of {shown(name)}")
+            raise ConfigError(f"{says}: nothing is to be changed of {short(name)}")
     return found
 
 
 def _check_shift(records: object) -> None:
     if not isinstance(records, int) or isinstance(records, bool) or abs(records) > _SHIFT_MAX:
-        raise ConfigError(f"ShiftBy takes an int, not {shown(records)}")
+        raise ConfigError(f"ShiftBy takes an int, not {short(records)}")
 
 
 def _checked_epoch(epoch: object) -> int:
     if not isinstance(epoch, int) or isinstance(epoch, bool) or not 0 <= epoch <= _INT32_MAX:
-        raise ConfigError(f"a leader epoch is an int from 0 to {_INT32_MAX}, not {shown(epoch)}")
+        raise ConfigError(f"a leader epoch is an int from 0 to {_INT32_MAX}, not {short(epoch)}")
     return epoch
 
 
 def _checked_configs(configs: object) -> None:
     for each in _several(configs, "configs"):
         if not isinstance(each, tuple | list) or len(each) != 2:
-            raise ConfigError(f"configs are pairs of name and value, not {shown(each)}")
+            raise ConfigError(f"configs are pairs of name and value, not {short(each)}")
         checked_wire_text(each[0], "the name of a setting")
-        checked_wire_text(each[1], f"setting {shown(each[0])}")
+        checked_wire_text(each[1], f"setting {short(each[0])}")
 
 
 def _checked_up_to(number: object, at_most: int, name: str) -> None:
     if number is not None and checked_count(number, name) > at_most:
-        raise ConfigError(f"{name} is {at_most} at most, not {shown(number)}")
+        raise ConfigError(f"{name} is {at_most} at most, not {short(number)}")
 
 
 def _several(values: object, name: str) -> Iterable[object]:
     if isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping):
         return values
-    raise ConfigError(f"{name} is a list, not {shown(values)}")
+    raise ConfigError(f"{name} is a list, not {short(values)}")
 
 
 def _mapping(values: object, says: str) -> Iterable[tuple[object, object]]:
     if not isinstance(values, Mapping):
-        raise ConfigError(f"{says}, not {shown(values)}")
+        raise ConfigError(f"{says}, not {short(values)}")
     return values.items()
 
 

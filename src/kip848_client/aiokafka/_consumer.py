@@ -25,7 +25,7 @@ from kip848_client.aiokafka._subscription import Subscription
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.aiokafka.structs import TopicPartition
 from kip848_client.consumer import Caller, GroupMetadata, MemberView, calling_task
-from kip848_client.core.shown import repr_at_any_time
+from kip848_client.core.short import repr_at_any_time
 from kip848_client.errors import CallbackError
 
 __all__ = ["AIOKafkaConsumer"]

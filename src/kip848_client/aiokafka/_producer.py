@@ -27,7 +27,7 @@ from kip848_client.aiokafka._sender import (
 )
 from kip848_client.aiokafka._settings import producer_settings
 from kip848_client.aiokafka.errors import Translating
-from kip848_client.core.shown import repr_at_any_time
+from kip848_client.core.short import repr_at_any_time
 
 __all__ = ["AIOKafkaProducer"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from kip848_client.core.client_assignors import ClientAssignor
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 
 if TYPE_CHECKING:  # a consumer needs nothing of Connect
     from kip848_client.core.connect import ConnectAssignor
@@ -48,14 +48,14 @@ def _checked(assignor: Any, kind: str, lowest: int) -> str:
         name, low, high = assignor.name, assignor.minimum_version, assignor.maximum_version
         missing = [each for each in _METHODS if not callable(getattr(assignor, each, None))]
     except Exception as err:
-        raise ValueError(f"{shown(assignor)} is no {kind}: {type(err).__name__}: {err}") from err
+        raise ValueError(f"{short(assignor)} is no {kind}: {type(err).__name__}: {err}") from err
     if missing:
-        raise ValueError(f"{shown(assignor)} is no {kind}: it has no method {missing[0]}")
+        raise ValueError(f"{short(assignor)} is no {kind}: it has no method {missing[0]}")
     if not isinstance(name, str) or not name.strip() or len(name.encode()) > _INT16_MAX:
-        raise ValueError(f"the name of {shown(assignor)} is {shown(name)}: expected a short text")
+        raise ValueError(f"the name of {short(assignor)} is {short(name)}: expected a short text")
     for each, version in (("minimum_version", low), ("maximum_version", high)):
         if isinstance(version, bool) or not isinstance(version, int):
-            raise _wrong(f"{each} of assignor {name} is {shown(version)}: expected a number")
+            raise _wrong(f"{each} of assignor {name} is {short(version)}: expected a number")
     if not lowest <= low <= high <= _INT16_MAX or high < 0:
         raise ValueError(
             f"assignor {name} has versions {low} to {high}: expected a minimum_version of "

@@ -32,7 +32,7 @@ from pydantic import (
 from kip848_client.config._tls import Pem, tls_context
 from kip848_client.core.bootstrap import bootstrap_addresses
 from kip848_client.core.secrets import shown_setting
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 from kip848_client.errors import ConfigError
 
 __all__ = ["ClientConfig", "ClientSettings", "Int32", "Int64", "WireText", "checked_for_the_wire"]
@@ -195,7 +195,7 @@ class ClientConfig(BaseModel):
         given = dict(settings)
         strict = given.pop("strict", False)
         if not isinstance(strict, bool):
-            raise ConfigError(f"strict = {shown(strict)}: must be True or False")
+            raise ConfigError(f"strict = {short(strict)}: must be True or False")
         where, known = cls.without_meaning
         ignored = {name: given.pop(name) for name in list(given) if name in known}
         _report_ignored(

@@ -17,7 +17,7 @@ from kip848_client.config._assignors import checked_assignors
 from kip848_client.config._client import Int32, Int64, WireText
 from kip848_client.config._metrics import MeasuredConfig, MeasuredSettings
 from kip848_client.core.client_assignors import ClientAssignor
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 
 __all__ = ["CLASSIC_ONLY", "ConsumerConfig", "ConsumerSettings", "parse_duration_ms"]
 
@@ -236,9 +236,9 @@ def parse_duration_ms(text: str) -> int:
     """
     found = _DURATION.fullmatch(text.upper())
     if found is None or not any(found.groups()):
-        raise ValueError(f"{shown(text)} is not an ISO 8601 duration such as PT1H30M")
+        raise ValueError(f"{short(text)} is not an ISO 8601 duration such as PT1H30M")
     parts = zip(found.groups(), (86_400_000, 3_600_000, 60_000, 1_000), strict=True)
     duration_ms = sum(float(number) * scale for number, scale in parts if number)
     if duration_ms >= _INT64_END:
-        raise ValueError(f"{shown(text)} is longer than 2**63 milliseconds")
+        raise ValueError(f"{short(text)} is longer than 2**63 milliseconds")
     return round(duration_ms)

@@ -6,7 +6,7 @@ import asyncio
 
 from kip848_client.connect.core._model import AssignorVersions
 from kip848_client.core.connect import DATA_MAX, ConnectAssignor
-from kip848_client.core.shown import told
+from kip848_client.core.short import error_text
 from kip848_client.errors import ConfigError
 from kip848_client.runtime._assignor_runs import checked_metadata
 
@@ -20,7 +20,7 @@ def offered_versions(assignor: ConnectAssignor) -> AssignorVersions:
     try:
         said = checked_metadata(assignor.metadata(), low, high)
     except (Exception, asyncio.CancelledError) as err:
-        raise ConfigError(f"metadata() of assignor {name} raised {told(err)}") from err
+        raise ConfigError(f"metadata() of assignor {name} raised {error_text(err)}") from err
     if said.data and said.version == 0:
         raise ConfigError(f"assignor {name}: metadata of version 0 cannot have data")
     if len(said.data) > DATA_MAX:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 from typing import Protocol
 
 from kip848_client.connect.core._model import AssignedItem
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 from kip848_client.errors import ConfigError
 
 __all__ = ["WorkerRebalanceListener", "checked_listener"]
@@ -71,5 +71,5 @@ def checked_listener(listener: object) -> WorkerRebalanceListener:
     """Return ``listener`` if it has the methods. Raises ``ConfigError``."""
     for name in ("on_assigned", "on_revoked", "on_lost"):
         if not callable(getattr(listener, name, None)):
-            raise ConfigError(f"the listener {shown(listener)} has no method {name}")
+            raise ConfigError(f"the listener {short(listener)} has no method {name}")
     return listener  # type: ignore[return-value]  # its methods were just looked at

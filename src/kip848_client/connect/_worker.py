@@ -34,7 +34,7 @@ from kip848_client.core.connect import (
     RebalanceReason,
 )
 from kip848_client.core.member import LeaveMode, LeaveRequested, MemberState
-from kip848_client.core.shown import repr_at_any_time, shown
+from kip848_client.core.short import repr_at_any_time, short
 from kip848_client.core.types import GroupId
 from kip848_client.core.wire import api_named
 from kip848_client.errors import ConfigError, LocalProtocolError
@@ -368,7 +368,7 @@ class Worker:
         driver = self._running()
         given: Any = reason
         if isinstance(given, bool) or not isinstance(given, int) or given not in _REASONS:
-            raise ConfigError(f"reason = {shown(reason)}: expected a number from 1 to 127")
+            raise ConfigError(f"reason = {short(reason)}: expected a number from 1 to 127")
         self._offers = tuple(offered_versions(each) for each in self._assignors.values())
         driver.post(RebalanceRequested(int(reason), self._offers))
 
@@ -424,20 +424,20 @@ class Worker:
 def _configuration(connectors: Mapping[str, int | ConnectorTasks], version: int) -> Configuration:
     """The configuration, checked. Raises ``ConfigError``."""
     if type(cast("Any", version)) is not int or not 0 <= version <= _INT64_MAX:
-        raise ConfigError(f"version = {shown(version)}: expected a number from 0")
+        raise ConfigError(f"version = {short(version)}: expected a number from 0")
     if not isinstance(cast("Any", connectors), Mapping):
-        raise ConfigError(f"connectors = {shown(connectors)}: expected tasks by connector")
+        raise ConfigError(f"connectors = {short(connectors)}: expected tasks by connector")
     found: dict[str, ConnectorTasks] = {}
     for name, tasks in cast("Mapping[Any, Any]", connectors).items():
         if not isinstance(name, str) or not name:
-            raise ConfigError(f"connector {shown(name)}: expected a name")
+            raise ConfigError(f"connector {short(name)}: expected a name")
         try:
             checked_for_the_wire(name)
         except ValueError as err:
-            raise ConfigError(f"connector {shown(name)}: {err}") from err
+            raise ConfigError(f"connector {short(name)}: {err}") from err
         given = tasks if isinstance(tasks, ConnectorTasks) else ConnectorTasks(tasks)
         for number in (given.count, given.generation):
             if type(number) is not int or not 0 <= number <= _INT32_MAX:
-                raise ConfigError(f"tasks of {name} = {shown(tasks)}: expected how many, 0 or more")
+                raise ConfigError(f"tasks of {name} = {short(tasks)}: expected how many, 0 or more")
         found[name] = given
     return Configuration(version, found)

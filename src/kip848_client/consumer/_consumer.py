@@ -25,7 +25,7 @@ from kip848_client.consumer._user_commits import with_epochs
 from kip848_client.core.fetch import EARLIEST, LATEST, Paused, Resumed
 from kip848_client.core.member import LeaveMode
 from kip848_client.core.offsets import CommittableOffset
-from kip848_client.core.shown import repr_at_any_time
+from kip848_client.core.short import repr_at_any_time
 from kip848_client.core.types import GroupMetadata, TopicPartition
 from kip848_client.errors import (
     ConfigError,

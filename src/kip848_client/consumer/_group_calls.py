@@ -6,7 +6,7 @@ import logging
 from typing import Final, TypeVar
 
 from kip848_client.consumer._observability import Observability
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 from kip848_client.core.types import GroupMetadata
 from kip848_client.errors import LocalProtocolError
 
@@ -58,5 +58,5 @@ class GroupCalls(Observability[K, V]):
         Args:
             reason: A text for the log.
         """
-        given = "" if reason is None else f"reason={shown(reason)}"
+        given = "" if reason is None else f"reason={short(reason)}"
         _log.warning(_NO_REBALANCE, self._config.group_id, given)

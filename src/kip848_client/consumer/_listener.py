@@ -17,7 +17,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Protocol
 
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import CallbackError, ConfigError
 from kip848_client.runtime._hooks import call_hook
@@ -81,7 +81,7 @@ def checked_listener(listener: object) -> RebalanceListener:
     """Check that ``listener`` has the methods. Raises ``ConfigError``."""
     for name in ("on_partitions_revoked", "on_partitions_assigned"):
         if not callable(getattr(listener, name, None)):
-            raise ConfigError(f"the listener {shown(listener)} has no method {name}")
+            raise ConfigError(f"the listener {short(listener)} has no method {name}")
     return listener  # type: ignore[return-value]  # its methods were just looked at
 
 

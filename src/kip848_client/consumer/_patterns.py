@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 from kip848_client.errors import ConfigError
 
 __all__ = ["checked_pattern"]
@@ -34,7 +34,7 @@ def checked_pattern(pattern: object) -> str | None:
     elif isinstance(pattern, str):
         text = pattern
     else:
-        raise ConfigError(f"pattern is a str or a compiled pattern of str, not {shown(pattern)}")
+        raise ConfigError(f"pattern is a str or a compiled pattern of str, not {short(pattern)}")
     if not text:
         return None
     _check_size(text)
@@ -77,7 +77,7 @@ def _check_syntax(text: str) -> None:
         re2.compile(text, options)
     except re2.error as err:
         raise ConfigError(
-            f"pattern {shown(text)} is not a regular expression of RE2, which the broker matches "
+            f"pattern {short(text)} is not a regular expression of RE2, which the broker matches "
             f"with: {_said(err)}; see https://github.com/google/re2/wiki/Syntax"
         ) from err
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 
 __all__ = ["HIDDEN", "Passwords", "Properties", "is_secret", "shown_setting"]
 
@@ -43,10 +43,10 @@ def shown_setting(name: str, value: object) -> str:
     try:
         whole = repr(value)
     except Exception:  # noqa: BLE001 - a message must not fail because of the value it shows
-        return shown(value)
+        return short(value)
     is_address = "bootstrap" in name and "@" in whole
     has_secret = _LOGIN.search(whole) or _ASSIGNED.search(whole) or _PEM in whole
-    return HIDDEN if is_address or has_secret else shown(value)
+    return HIDDEN if is_address or has_secret else short(value)
 
 
 class Properties(dict[str, str]):

@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, Literal, Self, TypeVar, overload
 from weakref import WeakSet
 
 from kip848_client.consumer import Consumer
-from kip848_client.core.shown import repr_at_any_time, shown
+from kip848_client.core.short import repr_at_any_time, short
 from kip848_client.errors import ConfigError, Kip848Error, LocalProtocolError
 from kip848_client.observe.core.watching import ConsumerHealth
 from kip848_client.processor._handlers import Function, RecordHandler
@@ -163,7 +163,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
         if not self._topics:
             raise ConfigError("a processor reads at least one topic")
         if not callable(function):
-            raise ConfigError(f"function is called with each record; {shown(function)} cannot be")
+            raise ConfigError(f"function is called with each record; {short(function)} cannot be")
         self._function = function
         self._consumer = _checked_consumer(consumer)
         self._producer = _checked_producer(producer)
@@ -388,7 +388,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
 
 def _checked_consumer(consumer: Any) -> Any:
     if not isinstance(consumer, Consumer):
-        raise ConfigError(f"consumer is a Consumer that is not started, not {shown(consumer)}")
+        raise ConfigError(f"consumer is a Consumer that is not started, not {short(consumer)}")
     config = consumer.config
     wrong: list[str] = []
     if config.group_id is None:
@@ -406,7 +406,7 @@ def _checked_consumer(consumer: Any) -> Any:
 
 def _checked_producer(producer: Any) -> Any:
     if not isinstance(producer, Producer):
-        raise ConfigError(f"producer is a Producer that is not started, not {shown(producer)}")
+        raise ConfigError(f"producer is a Producer that is not started, not {short(producer)}")
     if producer.config.transactional_id is None:
         raise ConfigError(
             "the producer of a processor needs a transactional_id: one that no other running "
@@ -444,4 +444,4 @@ def _checked_dead_letters(topic: Any, consumer: Consumer[Any, Any]) -> str | Non
 def _checked_flag(value: Any, name: str) -> bool:
     if isinstance(value, bool):
         return value
-    raise ConfigError(f"{name} is True or False, not {shown(value)}")
+    raise ConfigError(f"{name} is True or False, not {short(value)}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol, runtime_checkable
 
 from kip848_client.core.produce import Group, OffsetToCommit
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 from kip848_client.core.types import TopicId, TopicPartition
 from kip848_client.errors import CommitFailed, ConfigError, NotAssigned
 from kip848_client.runtime.arguments import checked_commit, checked_wire_text
@@ -76,7 +76,7 @@ def to_commit(
         return Group(group, -1, "", None), given
     names = ("group_id", "member_epoch", "member_id", "group_instance_id")
     if not all(hasattr(group, name) for name in names):
-        raise ConfigError(f"group is a Consumer, a GroupMetadata or a str, not {shown(group)}")
+        raise ConfigError(f"group is a Consumer, a GroupMetadata or a str, not {short(group)}")
     told: Any = group
     named = _named(told)
     if named.member_epoch < 0:
@@ -103,4 +103,4 @@ def _named(member: _Member) -> Group:
 def _checked_epoch(epoch: object) -> int:
     if isinstance(epoch, int) and _NO_EPOCH <= epoch <= _INT32_MAX:
         return epoch
-    raise ConfigError(f"member_epoch is an int from -1 to {_INT32_MAX}, not {shown(epoch)}")
+    raise ConfigError(f"member_epoch is an int from -1 to {_INT32_MAX}, not {short(epoch)}")

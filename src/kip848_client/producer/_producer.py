@@ -23,7 +23,7 @@ from kip848_client.core.produce import (
     Refused,
     State,
 )
-from kip848_client.core.shown import repr_at_any_time
+from kip848_client.core.short import repr_at_any_time
 from kip848_client.errors import (
     CommitFailed,
     ConfigError,

@@ -18,7 +18,7 @@ from threading import get_ident
 from typing import Any, Final, Literal
 
 from kip848_client.core.produce import Placed, Refused, Route
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import (
     BrokerError,
@@ -231,7 +231,7 @@ class Sending:
             try:
                 return _existing(self._meant(known, chosen), len(known))
             except ConfigError as err:
-                raise ConfigError(f"the partitioner has returned {shown(chosen)}: {err}") from None
+                raise ConfigError(f"the partitioner has returned {short(chosen)}: {err}") from None
         return self._meant(known, partition)
 
     def _meant(self, known: Sequence[TopicPartition], partition: int) -> TopicPartition:
@@ -369,7 +369,7 @@ def _now_ms() -> int:
 def checked_serializer(function: object, name: str) -> Any:
     """Return a function of one argument, or ``None``."""
     if function is not None and not callable(function):
-        raise ConfigError(f"{name} is a function, or None; not {shown(function)}")
+        raise ConfigError(f"{name} is a function, or None; not {short(function)}")
     return function
 
 
@@ -382,9 +382,9 @@ async def _as_bytes(value: Any, name: str, serializer: Serializer | None) -> byt
     if isinstance(value, bytearray | memoryview):
         return bytes(value)
     if serializer is not None:
-        raise ConfigError(f"{name}_serializer has returned {shown(value)}, not bytes or None")
+        raise ConfigError(f"{name}_serializer has returned {short(value)}, not bytes or None")
     raise ConfigError(
-        f"the {name} of a record is bytes or None, not {shown(value)}; a {name}_serializer makes "
+        f"the {name} of a record is bytes or None, not {short(value)}; a {name}_serializer makes "
         "bytes of what you send"
     )
 
@@ -399,7 +399,7 @@ def _plain(text: str) -> str:
 
 
 def _checked_headers(headers: Any) -> _Headers:
-    wrong = f"headers are a list of (str, bytes or None), not {shown(headers)}"
+    wrong = f"headers are a list of (str, bytes or None), not {short(headers)}"
     if isinstance(headers, str | bytes):
         raise ConfigError(wrong)
     try:

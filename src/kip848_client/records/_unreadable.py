@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Final
 
 from kip848_client.core.compression import CorruptPayload, UnknownCodec
-from kip848_client.core.shown import told
+from kip848_client.core.short import error_text
 from kip848_client.errors import BatchUnreadable, RecordUnreadable
 from kip848_client.records._record import RawRecord
 from kip848_client.runtime.net._codec import corrupt, why_undecodable
@@ -40,7 +40,7 @@ STOPS: Final = (RecordsDamaged, BatchUnreadable)
 
 def not_deserialized(raw: RawRecord, cause: BaseException) -> RecordUnreadable:
     """The error for a deserializer's, which becomes its cause."""
-    error = _unreadable((raw.topic, raw.partition), raw.offset, told(cause), raw)
+    error = _unreadable((raw.topic, raw.partition), raw.offset, error_text(cause), raw)
     error.__cause__ = cause
     return error
 

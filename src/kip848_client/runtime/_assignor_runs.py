@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kip848_client.core.client_assignors import AssignorFailed, AssignorMetadata
-from kip848_client.core.shown import shown, told
+from kip848_client.core.short import error_text, short
 
 __all__ = ["AssignorRun", "checked_metadata", "run_assignor"]
 
@@ -60,7 +60,7 @@ class AssignorRun:
             raise AssignorFailed("assign() was cancelled")
         cause = task.exception()
         if cause is not None:
-            raise AssignorFailed(f"assign() raised {told(cause)}") from cause
+            raise AssignorFailed(f"assign() raised {error_text(cause)}") from cause
         return task.result()
 
     def abandon(self, number: int) -> None:
@@ -107,7 +107,7 @@ async def _in_thread(
             failure = err
             if not isinstance(err, Exception) or isinstance(err, StopIteration):
                 # a future refuses StopIteration, and the others would end the event loop
-                failure = RuntimeError(told(err))
+                failure = RuntimeError(error_text(err))
                 failure.__cause__ = err
         try:
             loop.call_soon_threadsafe(tell, result, failure)
@@ -126,14 +126,14 @@ def _retrieve(task: asyncio.Task[Any]) -> None:
 def checked_metadata(said: object, low: int, high: int) -> AssignorMetadata:
     """Check that an assignor's metadata can be sent. Raises ``TypeError`` and ``ValueError``."""
     if not isinstance(said, AssignorMetadata):
-        raise TypeError(f"it returned {shown(said)}; expected AssignorMetadata")
+        raise TypeError(f"it returned {short(said)}; expected AssignorMetadata")
     data: Any = said.data
     version: Any = said.version
     reason: Any = said.reason
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise TypeError(f"data = {shown(data)}: expected bytes")
+        raise TypeError(f"data = {short(data)}: expected bytes")
     if not isinstance(version, int) or not low <= version <= high:
-        raise ValueError(f"version = {shown(version)}: expected one from {low} to {high}")
+        raise ValueError(f"version = {short(version)}: expected one from {low} to {high}")
     if not isinstance(reason, int) or reason not in _INT8:
-        raise ValueError(f"reason = {shown(reason)}: expected a number from -128 to 127")
+        raise ValueError(f"reason = {short(reason)}: expected a number from -128 to 127")
     return said

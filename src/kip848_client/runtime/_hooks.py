@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import anyio
 
-from kip848_client.core.shown import told
+from kip848_client.core.short import error_text
 from kip848_client.errors import CallbackError
 
 __all__ = ["call_hook"]
@@ -94,7 +94,7 @@ def _failure(task: asyncio.Task[None], name: str, overran_ms: int | None) -> Cal
         said = "let a CancelledError out (of a task that it awaits?)"
     else:
         cause = task.exception()
-        said = "" if cause is None else f"raised {told(cause)}"
+        said = "" if cause is None else f"raised {error_text(cause)}"
     if overran_ms is not None:
         cause = TimeoutError() if task.cancelled() else cause
         said = f"did not return within {overran_ms} ms and was cancelled"

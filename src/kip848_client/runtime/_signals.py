@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any
 
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 from kip848_client.errors import ConfigError, LocalProtocolError
 
 __all__ = ["checked_signals", "on_first_signal"]
@@ -18,13 +18,13 @@ __all__ = ["checked_signals", "on_first_signal"]
 def checked_signals(given: object) -> tuple[signal.Signals, ...]:
     """Check a call's ``stop_on``. Raises ``ConfigError``."""
     if not isinstance(given, Iterable) or isinstance(given, str | bytes):
-        raise ConfigError(f"stop_on = {shown(given)}: expected signals, as in (signal.SIGTERM,)")
+        raise ConfigError(f"stop_on = {short(given)}: expected signals, as in (signal.SIGTERM,)")
     found: list[signal.Signals] = []
     for each in given:
         try:
             found.append(signal.Signals(each))
         except ValueError:
-            raise ConfigError(f"stop_on has {shown(each)}, which is not a signal") from None
+            raise ConfigError(f"stop_on has {short(each)}, which is not a signal") from None
     return tuple(dict.fromkeys(found))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from operator import index
 from typing import Final, SupportsIndex
 
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
 
@@ -43,14 +43,14 @@ def checked_topic(name: object) -> str:
     if isinstance(name, str) and _TOPIC.fullmatch(name) and name not in (".", ".."):
         return name
     raise ConfigError(
-        f"not a topic name: {shown(name)}; it is a str of 1 to 249 letters, digits, '.', '_', '-'"
+        f"not a topic name: {short(name)}; it is a str of 1 to 249 letters, digits, '.', '_', '-'"
     )
 
 
 def checked_topics(topics: object) -> frozenset[str]:
     """Check topic names, given as a list or another iterable."""
     if isinstance(topics, str):
-        raise ConfigError(f"topics is a list of names, not one: [{shown(topics)}]")
+        raise ConfigError(f"topics is a list of names, not one: [{short(topics)}]")
     return frozenset(checked_topic(name) for name in _each(topics, "topics is a list of names"))
 
 
@@ -58,18 +58,18 @@ def checked_partition(partition: object) -> TopicPartition:
     """Check a ``TopicPartition``, or a tuple of a topic name and a number."""
     if not isinstance(partition, tuple | list) or len(partition) != 2:
         raise ConfigError(
-            f"a partition is a TopicPartition or (topic, number), not {shown(partition)}"
+            f"a partition is a TopicPartition or (topic, number), not {short(partition)}"
         )
     topic, number = partition
     try:
         name = checked_topic(topic)
     except ConfigError as err:
-        raise ConfigError(f"partition {shown(partition)}: {err}") from None
+        raise ConfigError(f"partition {short(partition)}: {err}") from None
     found = _whole(number, _INT32_MAX)
     if found is None:
         raise ConfigError(
-            f"partition {shown(partition)}: the number of a partition is an int from 0 to "
-            f"{_INT32_MAX}, not {shown(number)}"
+            f"partition {short(partition)}: the number of a partition is an int from 0 to "
+            f"{_INT32_MAX}, not {short(number)}"
         )
     return TopicPartition(name, found)
 
@@ -77,7 +77,7 @@ def checked_partition(partition: object) -> TopicPartition:
 def checked_partitions(partitions: object) -> tuple[TopicPartition, ...]:
     """Check partitions, given as a list or another iterable; duplicates are removed."""
     if isinstance(partitions, TopicPartition | str | bytes):
-        raise ConfigError(f"partitions are given as a list: [{shown(partitions)}]")
+        raise ConfigError(f"partitions are given as a list: [{short(partitions)}]")
     each = _each(partitions, "partitions are given as a list of (topic, number)")
     return tuple(dict.fromkeys(checked_partition(one) for one in each))
 
@@ -89,7 +89,7 @@ def checked_offset(offset: object) -> int:
     """Check an offset that fits the wire."""
     number = _whole(offset, _INT64_MAX)
     if number is None:
-        raise ConfigError(f"an offset is an integer, not negative and below 2**63: {shown(offset)}")
+        raise ConfigError(f"an offset is an integer, not negative and below 2**63: {short(offset)}")
     return number
 
 
@@ -101,7 +101,7 @@ def checked_text(text: object) -> str:
 def checked_wire_text(text: object, what: str) -> str:
     """Check a text that is sent in requests."""
     if not isinstance(text, str):
-        raise ConfigError(f"{what} is a str, not {shown(text)}")
+        raise ConfigError(f"{what} is a str, not {short(text)}")
     try:
         size = len(text.encode())
     except UnicodeEncodeError as err:
@@ -122,8 +122,8 @@ def checked_commit(offsets: object) -> dict[TopicPartition, tuple[int, str]]:
         if isinstance(value, tuple):
             if len(value) != 2:
                 raise ConfigError(
-                    f"{shown(partition)}: commit an offset or (offset, metadata), "
-                    f"not {shown(value)}"
+                    f"{short(partition)}: commit an offset or (offset, metadata), "
+                    f"not {short(value)}"
                 )
             offset, text = value
         found[checked_partition(partition)] = (checked_offset(offset), checked_text(text))
@@ -137,8 +137,8 @@ def checked_times(timestamps: object) -> dict[TopicPartition, int]:
         time_ms = _whole(value, _INT64_MAX)
         if time_ms is None:
             raise ConfigError(
-                f"{shown(partition)}: a time is an int of ms since 1970, not negative and below "
-                f"2**63: {shown(value)}"
+                f"{short(partition)}: a time is an int of ms since 1970, not negative and below "
+                f"2**63: {short(value)}"
             )
         found[checked_partition(partition)] = time_ms
     return found
@@ -149,7 +149,7 @@ def checked_time_ms(time_ms: object, name: str) -> int:
     number = _whole(time_ms, _INT64_MAX)
     if number is None:
         raise ConfigError(
-            f"{name} is an int of ms since 1970, not negative and below 2**63: {shown(time_ms)}"
+            f"{name} is an int of ms since 1970, not negative and below 2**63: {short(time_ms)}"
         )
     return number
 
@@ -164,14 +164,14 @@ def checked_timeout_ms(timeout_ms: object, name: str = "timeout_ms") -> float:
     number = _number(timeout_ms)
     if number is not None:
         return min(max(number, 0), _INT64_MAX)
-    raise ConfigError(f"{name} is a number of milliseconds, not {shown(timeout_ms)}")
+    raise ConfigError(f"{name} is a number of milliseconds, not {short(timeout_ms)}")
 
 
 def checked_count(count: object, name: str) -> int:
     """Check a positive integer."""
     number = _whole(count, _INT64_MAX)
     if not number:
-        raise ConfigError(f"{name} must be a positive int, not {shown(count)}")
+        raise ConfigError(f"{name} must be a positive int, not {short(count)}")
     return number
 
 
@@ -196,10 +196,10 @@ def _number(value: object) -> int | None:
 def _each(values: object, says: str) -> Iterable[object]:
     if isinstance(values, Iterable) and not isinstance(values, str | bytes | bytearray):
         return values
-    raise ConfigError(f"{says}, not {shown(values)}")
+    raise ConfigError(f"{says}, not {short(values)}")
 
 
 def _items(values: object, says: str) -> Collection[tuple[object, object]]:
     if not isinstance(values, Mapping):
-        raise ConfigError(f"{says}, not {shown(values)}")
+        raise ConfigError(f"{says}, not {short(values)}")
     return values.items()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 from kip848_client.core.types import TopicPartition
 from kip848_client.core.visible import visible
 from kip848_client.errors import ConfigError
@@ -194,7 +194,7 @@ def parse_plan(text: str, groups: Sequence[str]) -> dict[str, dict[TopicPartitio
         group, topic, partition, offset = row if len(row) == _OF_GROUPS else ("", "", "", "")
         if not (_NUMBER.fullmatch(partition) and _NUMBER.fullmatch(offset) and topic):
             raise ConfigError(
-                f"line {number} is {shown(','.join(fields))}: expected topic,partition,offset, or "
+                f"line {number} is {short(','.join(fields))}: expected topic,partition,offset, or "
                 "group,topic,partition,offset for several groups"
             )
         if group not in groups:

@@ -15,7 +15,7 @@ from kip848_client.core.client_assignors._model import (
     MemberAssignment,
     PreparedGroup,
 )
-from kip848_client.core.shown import shown, told
+from kip848_client.core.short import error_text, short
 from kip848_client.core.types import TopicId, TopicPartition
 
 __all__ = ["CheckedAssignment", "MemberRow", "checked_assignment"]
@@ -51,26 +51,26 @@ def checked_assignment(group: PreparedGroup, returned: object) -> CheckedAssignm
     except AssignorFailed:
         raise
     except Exception as err:  # of a mapping or a collection that the user has written
-        raise AssignorFailed(f"what it returned cannot be read: {told(err)}") from err
+        raise AssignorFailed(f"what it returned cannot be read: {error_text(err)}") from err
 
 
 def _checked(group: PreparedGroup, returned: object) -> CheckedAssignment:
     if not isinstance(returned, GroupAssignment):
-        raise AssignorFailed(f"it returned {shown(returned)}; expected a GroupAssignment")
+        raise AssignorFailed(f"it returned {short(returned)}; expected a GroupAssignment")
     error = _number(returned.error, 0, _INT8_MAX, "error")
     if error:
         return CheckedAssignment(error=error)
     members = cast("Any", returned.members)
     if not isinstance(members, Mapping):
-        raise AssignorFailed(f"members = {shown(members)}: expected assignments by member id")
+        raise AssignorFailed(f"members = {short(members)}: expected assignments by member id")
     taken: dict[TopicPartition, str] = {}
     rows: list[MemberRow] = []
     for member_id, assignment in members.items():
         member = group.members.get(member_id) if isinstance(member_id, str) else None
         if member is None:
-            raise AssignorFailed(f"there is no member {shown(member_id)} in the group")
+            raise AssignorFailed(f"there is no member {short(member_id)} in the group")
         if not isinstance(assignment, MemberAssignment):
-            what = f"member {member_id} is given {shown(assignment)}"
+            what = f"member {member_id} is given {short(assignment)}"
             raise AssignorFailed(f"{what}; expected a MemberAssignment")
         rows.append(_row(group, member_id, member, assignment, taken))
     for name, topic in group.topics.items():
@@ -91,10 +91,10 @@ def _row(
     version = own if assignment.version is None else assignment.version
     data = cast("Any", assignment.data)
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise AssignorFailed(f"data for member {member_id} = {shown(data)}: expected bytes")
+        raise AssignorFailed(f"data for member {member_id} = {short(data)}: expected bytes")
     partitions = cast("Any", assignment.partitions)
     if isinstance(partitions, str | bytes) or not isinstance(partitions, Collection):
-        what = f"partitions of member {member_id} = {shown(partitions)}"
+        what = f"partitions of member {member_id} = {short(partitions)}"
         raise AssignorFailed(f"{what}: expected a collection of (topic, partition)")
     mine: dict[TopicId, list[int]] = {}
     for each in partitions:
@@ -117,12 +117,12 @@ def _partition(
     group: PreparedGroup, member_id: str, member: GroupMember, each: object
 ) -> TopicPartition:
     if not isinstance(each, tuple) or len(cast("tuple[object, ...]", each)) != 2:
-        what = f"member {member_id} is given {shown(each)}"
+        what = f"member {member_id} is given {short(each)}"
         raise AssignorFailed(f"{what}; expected (topic, partition)")
     name, number = cast("tuple[Any, Any]", each)
     topic = group.topics.get(name) if isinstance(name, str) else None
     if topic is None:
-        raise AssignorFailed(f"member {member_id} is given topic {shown(name)}, which is not there")
+        raise AssignorFailed(f"member {member_id} is given topic {short(name)}, which is not there")
     _number(number, 0, topic.partition_count - 1, f"partition of {name}")
     if name not in member.topics:
         raise AssignorFailed(f"member {member_id} is given {name}, and does not subscribe to it")
@@ -131,5 +131,5 @@ def _partition(
 
 def _number(value: object, low: int, high: int, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise AssignorFailed(f"{what} = {shown(value)}: expected a number from {low} to {high}")
+        raise AssignorFailed(f"{what} = {short(value)}: expected a number from {low} to {high}")
     return value

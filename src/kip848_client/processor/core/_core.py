@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from kip848_client.core.backoff import Jitter, backoff_ms
 from kip848_client.core.outside import from_outside
 from kip848_client.core.partition_names import listed
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import (
     CallbackError,
@@ -583,4 +583,4 @@ class ProcessorCore:
 
 def _said(error: Exception) -> str:
     """The text of an error. A foreign exception's own methods must not raise here."""
-    return str(error) if isinstance(error, Kip848Error) else shown(error)
+    return str(error) if isinstance(error, Kip848Error) else short(error)

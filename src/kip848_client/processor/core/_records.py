@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kip848_client.core.shown import shown
+from kip848_client.core.short import short
 from kip848_client.errors import ConfigError
 
 __all__ = ["Outputs", "ProducerRecord", "outputs_of"]
@@ -55,5 +55,5 @@ def outputs_of(result: object) -> Sequence[ProducerRecord]:
 def _wrong(value: object) -> ConfigError:
     return ConfigError(
         "the function returns None, a ProducerRecord or an iterable of them (or is a generator, or "
-        f"async), not {shown(value)}"
+        f"async), not {short(value)}"
     )

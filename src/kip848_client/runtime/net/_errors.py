@@ -7,7 +7,7 @@ import asyncio
 from aiokafka import errors as theirs
 
 from kip848_client.core.ports import ConnectionBroken, NotSent
-from kip848_client.core.shown import shown, told
+from kip848_client.core.short import error_text, short
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,
@@ -44,7 +44,7 @@ def translated(error: BaseException, where: str) -> Kip848Error:
         return UnsupportedVersion(f"{where}: {error}")
     if isinstance(error, _TRANSPORT):
         cause = error.__cause__
-        reason = f"{error}; {shown(cause)}" if cause is not None else str(error)
+        reason = f"{error}; {short(cause)}" if cause is not None else str(error)
         return ConnectionBroken(f"{where}: {reason or type(error).__name__}")
     if isinstance(error, theirs.BrokerResponseError):
         code = int(getattr(error, "errno", ErrorCode.UNKNOWN_SERVER_ERROR))
@@ -53,7 +53,7 @@ def translated(error: BaseException, where: str) -> Kip848Error:
     if _is_template(error.args):
         said = f"{type(error).__name__}: {str(error.args[0]) % error.args[1:]}"
     else:
-        said = told(error)
+        said = error_text(error)
     return Kip848Error(f"{where}: {said}")
 
 

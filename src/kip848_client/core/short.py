@@ -6,23 +6,23 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Final, TypeVar
 
-__all__ = ["repr_at_any_time", "shown", "told"]
+__all__ = ["error_text", "repr_at_any_time", "short"]
 
 T = TypeVar("T")
 
-_SHOWN_MAX: Final = 80
+_LENGTH_MAX: Final = 80
 
 
-def shown(value: object) -> str:
+def short(value: object) -> str:
     """Return ``repr(value)``, shortened, even if the value's own ``__repr__`` raises."""
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001 - a message must not fail for what it is about
         text = f"<{type(value).__name__}>"
-    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}... ({len(text)} long)"
+    return text if len(text) <= _LENGTH_MAX else f"{text[:_LENGTH_MAX]}... ({len(text)} long)"
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return type and text of an error of a user's code, even if its ``__str__`` raises."""
     name = type(error).__name__
     try:
