@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection
 
 from kip848_client.config import WorkerConfig
@@ -15,6 +14,7 @@ from kip848_client.core.ports import Clock
 from kip848_client.observe.core.metrics import connection_rows
 from kip848_client.runtime.client._event_streams import EventHub
 from kip848_client.runtime.client._observers import MemberObservers
+from kip848_client.runtime.clock import wall_clock_origin_ms
 from kip848_client.runtime.net._transport import KafkaTransport
 
 __all__ = ["WorkerObservers"]
@@ -42,6 +42,5 @@ class WorkerObservers(MemberObservers):
         runs: Callable[[], Collection[AssignedItem]],
     ) -> None:
         """The protocol is chosen: observe ``core`` from now on."""
-        origin_ms = int(time.time() * 1000) - self._clock.now_ms()
         meter = None if self.metrics is None else WorkerMeter(self.metrics, core, runs)
-        self.follow(WorkerChronicle(origin_ms, core), meter)
+        self.follow(WorkerChronicle(wall_clock_origin_ms(self._clock), core), meter)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, Generic, TypeVar
 
@@ -58,6 +57,7 @@ from kip848_client.runtime._closing import Closing
 from kip848_client.runtime._membership import new_member_id
 from kip848_client.runtime.client._event_streams import EventHub
 from kip848_client.runtime.client._runtime import ClientRuntime
+from kip848_client.runtime.clock import wall_clock_origin_ms
 from kip848_client.runtime.net._transport import protocol_unsupported
 
 __all__ = ["Engine"]
@@ -486,7 +486,7 @@ class Engine(Generic[K, V]):
         answered_ms = self.fetching.answered_ms(tp)
         if answered_ms is None:
             return None
-        return int(time.time() * 1000) - (self.clock.now_ms() - answered_ms)
+        return wall_clock_origin_ms(self.clock) + answered_ms
 
     # -- inside ----------------------------------------------------------------------------------
 

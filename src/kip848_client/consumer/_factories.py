@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Final
 
@@ -22,6 +21,7 @@ from kip848_client.core.types import MemberId, TopicId, TopicPartition
 from kip848_client.records import Decoding, Deserializer
 from kip848_client.runtime._backoff import jittered
 from kip848_client.runtime.client._parts import connection_options
+from kip848_client.runtime.clock import wall_clock_origin_ms
 from kip848_client.runtime.net._transport import KafkaTransport
 
 __all__ = ["Network", "connections", "decoding_of", "fetch_core", "group_core"]
@@ -60,7 +60,7 @@ def fetch_core(config: ConsumerConfig, clock: Clock) -> FetchCore:
         rack=config.client_rack or "",
         reset_policy=policy,
         reset_age_ms=age_ms,
-        clock_origin_ms=int(time.time() * 1000) - clock.now_ms(),
+        clock_origin_ms=wall_clock_origin_ms(clock),
         has_group=config.group_id is not None,
         request_timeout_ms=config.request_timeout_ms,
         retry_backoff_ms=config.retry_backoff_ms,

@@ -6,7 +6,6 @@ is not touched.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -18,6 +17,7 @@ from kip848_client.observe.core.metrics import connection_rows
 from kip848_client.observe.core.watching import Chronicle, FetchMeter, GroupMeter, PollMeter
 from kip848_client.runtime.client._event_streams import EventHub
 from kip848_client.runtime.client._observers import MemberObservers
+from kip848_client.runtime.clock import wall_clock_origin_ms
 from kip848_client.runtime.net._transport import KafkaTransport
 
 __all__ = ["ConsumerObservers"]
@@ -38,7 +38,7 @@ class ConsumerObservers(MemberObservers):
         self._group_meter: GroupMeter | None = None
         if config.group_id is not None and self.metrics is not None:
             self._group_meter = GroupMeter(self.metrics)
-        self.follow(Chronicle(int(time.time() * 1000) - clock.now_ms()), self._group_meter)
+        self.follow(Chronicle(wall_clock_origin_ms(clock)), self._group_meter)
 
     def connected(
         self, config: ConsumerConfig, transport: KafkaTransport, member_id: MemberId

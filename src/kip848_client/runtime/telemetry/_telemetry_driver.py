@@ -10,7 +10,6 @@ import asyncio
 import base64
 import contextlib
 import logging
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
@@ -45,6 +44,7 @@ from kip848_client.observe.core.telemetry._model import (
     Warn,
 )
 from kip848_client.runtime._stepping import Stepping
+from kip848_client.runtime.clock import wall_clock_origin_ms
 from kip848_client.runtime.random import CHANCE
 from kip848_client.runtime.telemetry._otlp import is_installed, packed
 
@@ -215,7 +215,7 @@ class TelemetryDriver:
             points,
             self._labels,
             time_ms=now_ms,
-            origin_ms=int(time.time() * 1000) - now_ms,
+            origin_ms=wall_clock_origin_ms(self._clock),
             delta=subscription.delta,
             max_bytes=command.max_bytes,
         )
