@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from kip848_client.config import WorkerConfig
 from kip848_client.connect.core._chronicle import WorkerChronicle
 from kip848_client.connect.core._classic_core import ClassicWorkerCore
 from kip848_client.connect.core._core import WorkerCore
 from kip848_client.connect.core._meter import WorkerMeter
 from kip848_client.connect.core._model import AssignedItem
-from kip848_client.core.ports import Clock
 from kip848_client.observe.core.metrics import connection_rows
-from kip848_client.runtime.client._event_streams import EventHub
 from kip848_client.runtime.client._observers import MemberObservers
 from kip848_client.runtime.clock import wall_clock_origin_ms
 from kip848_client.runtime.net._transport import KafkaTransport
@@ -22,15 +19,6 @@ __all__ = ["WorkerObservers"]
 
 class WorkerObservers(MemberObservers):
     """The observers of one worker."""
-
-    def __init__(self, config: WorkerConfig, clock: Clock, hub: EventHub) -> None:
-        super().__init__(
-            clock,
-            {"group_id": config.group_id, "client_id": config.client_id},
-            config,
-            {"client-id": config.client_id, "group-id": config.group_id},
-            hub,
-        )
 
     def connected(self, transport: KafkaTransport) -> None:
         """Measure the connections of ``transport``, if enabled."""

@@ -27,13 +27,7 @@ class ConsumerObservers(MemberObservers):
     """The observers of one consumer."""
 
     def __init__(self, config: ConsumerConfig, clock: Clock, hub: EventHub) -> None:
-        super().__init__(
-            clock,
-            {"group_id": config.group_id, "client_id": config.client_id},
-            config,
-            {"client-id": config.client_id, "group-id": config.group_id or ""},
-            hub,
-        )
+        super().__init__(config, clock, hub)
         self._committed = config.isolation_level == "read_committed"
         self._group_meter: GroupMeter | None = None
         if config.group_id is not None and self.metrics is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from kip848_client.config import MeasuredConfig
+from kip848_client.config import ConsumerConfig, MeasuredConfig, WorkerConfig
 from kip848_client.core.ports import Clock
 from kip848_client.observe.core.metrics import ClientMetrics
 from kip848_client.observe.core.metrics.connection_rows import ConnectionRows
@@ -99,18 +99,19 @@ class MemberObservers(Observers):
     """The observers of a group member, with streams of events, too.
 
     Args:
+        config: The member's settings.
+        clock: The member's clock.
         hub: The event streams.
     """
 
-    def __init__(
-        self,
-        clock: Clock,
-        fields: Mapping[str, object],
-        config: MeasuredConfig,
-        tags: Mapping[str, str],
-        hub: EventHub,
-    ) -> None:
-        super().__init__(clock, fields, config, tags)
+    def __init__(self, config: ConsumerConfig | WorkerConfig, clock: Clock, hub: EventHub) -> None:
+        group_id, client_id = config.group_id, config.client_id
+        super().__init__(
+            clock,
+            {"group_id": group_id, "client_id": client_id},
+            config,
+            {"client-id": client_id, "group-id": group_id or ""},
+        )
         self._chronicle: Chronicle | None = None
         self._meter: MembershipMeter | None = None
         self._hub = hub
