@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import sys
 import textwrap
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
 
-__all__ = ["Plant", "plant"]
+__all__ = ["Plant", "PlantedBug", "plant"]
 
 
 class Plant(NamedTuple):
@@ -46,3 +49,23 @@ def _with(owner: Any, function: str, right: object) -> list[Any]:
     if not inspect.ismodule(owner):
         return [owner]
     return [each for each in sys.modules.values() if vars(each).get(function) is right]
+
+
+class PlantedBug(NamedTuple):
+    """A bug and a test that must find it. ``test`` may be a coroutine function."""
+
+    plant: Plant
+    test: Callable[..., Any]
+    arguments: Mapping[str, Any] = MappingProxyType({})
+
+    def is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Assert that the test passes without the bug, and fails with it."""
+        self._play()
+        plant(monkeypatch, self.plant)
+        with pytest.raises((AssertionError, ValueError, ExceptionGroup)):
+            self._play()
+
+    def _play(self) -> None:
+        result = self.test(**self.arguments)
+        if inspect.iscoroutine(result):
+            asyncio.run(result)
