@@ -62,7 +62,8 @@ class MetricsServer:
     """Serves ``GET /metrics``.
 
     Args:
-        page: Returns the current text. Called in the task that runs ``serve``.
+        page: Returns the current text. Called in the task that runs ``serve``. If it raises, the
+            request is answered with status 500 and the error is logged.
         host: The address to bind.
         port: The port to bind; 0 picks a free one.
     """
@@ -99,7 +100,14 @@ class MetricsServer:
             return _response("405 Method Not Allowed", "only GET and HEAD are allowed\n")
         if path != b"/metrics":
             return _response("404 Not Found", "the only page is /metrics\n")
-        return _response("200 OK", self._page(), with_body=method == b"GET")
+        with_body = method == b"GET"
+        try:
+            page = self._page()
+        except Exception as err:  # noqa: BLE001 - the server continues, whatever a page raises
+            _log.exception("the page /metrics failed; later requests are answered again")
+            text = f"the metrics cannot be read: {type(err).__name__}; see the program's log\n"
+            return _response("500 Internal Server Error", text, with_body=with_body)
+        return _response("200 OK", page, with_body=with_body)
 
 
 @contextlib.contextmanager

@@ -167,3 +167,30 @@ def visit(port: int, asked: bytes) -> bytes:
         while chunk := connection.recv(65_536):
             answer += chunk
         return answer
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_a_page_that_fails_is_answered_with_500_and_the_next_is_served(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pages: list[str] = ["seen 1\n"]
+    server = MetricsServer(pages.pop, "127.0.0.1", 0)
+    await server.listen()
+    request = ASKED[0][0]
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(server.serve)
+        good = await anyio.to_thread.run_sync(visit, server.port, request)
+        failed = await anyio.to_thread.run_sync(visit, server.port, request)
+        pages.append("seen 2\n")
+        again = await anyio.to_thread.run_sync(visit, server.port, request)
+        tasks.cancel_scope.cancel()
+    assert good.endswith(b"\r\n\r\nseen 1\n")
+    assert failed.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
+    body = failed.partition(b"\r\n\r\n")[2]
+    assert body == b"the metrics cannot be read: IndexError; see the program's log\n"
+    assert again.endswith(b"\r\n\r\nseen 2\n")
+    (logged,) = (each for each in caplog.records if each.levelname == "ERROR")
+    assert "/metrics" in logged.getMessage()
+    assert logged.exc_info is not None
+    assert logged.exc_info[0] is IndexError
