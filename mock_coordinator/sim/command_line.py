@@ -25,9 +25,12 @@ def seeds_of(text: str) -> range:
     first, dots, last = text.partition("..")
     try:
         low = int(first)
-        return range(low, (int(last) if dots else low) + 1)
+        seeds = range(low, (int(last) if dots else low) + 1)
     except ValueError:
-        raise ConfigError(f"not a seed or a range of seeds: {text!r}; say 7 or 0..199") from None
+        seeds = range(0)
+    if not seeds:
+        raise ConfigError(f"not a seed or a range of seeds: {text!r}; say 7 or 0..199")
+    return seeds
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -474,7 +474,7 @@ class TestOptions:
         with pytest.raises(ConfigError):
             with_changes(draw_options(1), change)
 
-    @pytest.mark.parametrize("text", ["", "a", "1..", "..2", "1..b"])
+    @pytest.mark.parametrize("text", ["", "a", "1..", "..2", "1..b", "5..1"])
     def test_wrong_seeds_are_refused(self, text: str) -> None:
         with pytest.raises(ConfigError):
             seeds_of(text)

@@ -50,6 +50,26 @@ def test_a_wrong_setting_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None
     assert "did you mean num.partitions" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["demo", "--bootstrap", ""], "needs at least one host[:port]"),
+        (["demo", "--bootstrap", "a:b:c"], "'a:b:c' is not host[:port]"),
+        (["demo", "--bootstrap", "127.0.0.1:99999"], "a port is a number from 1 to 65535"),
+        (["groups", "list", "--bootstrap-server", "127.0.0.1:99999"], "a port is a number"),
+        (["topics", "list", "--bootstrap-server", "a:b:c"], "'a:b:c' is not host[:port]"),
+        (["simulate", "--seed", "5..1"], "say 7 or 0..199"),
+    ],
+)
+def test_a_wrong_value_ends_with_2(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"kip848 {arguments[0]}: ")
+    assert says in error
+
+
 def ended(*words: str, stdout: int | None = None, shell: str = "", **env: str) -> tuple[int, str]:
     """The exit code, and what it said of errors, of ``kip848`` in a process of its own."""
     command = [sys.executable, "-m", "kip848_client", *words]

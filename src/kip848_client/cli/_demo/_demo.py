@@ -134,15 +134,16 @@ def short_sessions(session_ms: int, heartbeat_ms: int) -> dict[str, str]:
     }
 
 
-def play(command: str, demo: Coroutine[Any, Any, int], *, raises_config_errors: bool = True) -> int:
-    """Run a demo and return its exit code; 1 after an error, which is printed."""
+def play(command: str, demo: Coroutine[Any, Any, int]) -> int:
+    """Run a demo and return its exit code; 1 after an error, which is printed. Raises
+    ``ConfigError``."""
     # a retry that succeeds would only distract
     logging.getLogger("aiokafka").setLevel(logging.ERROR)
     try:
         return run_to_end(demo)
+    except ConfigError:
+        raise
     except Kip848Error as err:
-        if raises_config_errors and isinstance(err, ConfigError):
-            raise
         put_error(*f"kip848 {command}: {err}".split("\n"))
         return 1
     except KeyboardInterrupt:

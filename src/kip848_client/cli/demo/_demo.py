@@ -239,9 +239,8 @@ def play(options: argparse.Namespace) -> int:
         The exit code: 0 if no record was lost, 1 if one was, or if the demo could not start.
 
     Raises:
-        ConfigError: the file of events cannot be written.
+        ConfigError: ``bootstrap`` is not an address, or the file of events cannot be written.
     """
     if options.events is not None:
         _check_writable(options.events)
-    demo = _play(options.bootstrap, options.events, sys.stdout)
-    return play_demo("demo", demo, raises_config_errors=False)
+    return play_demo("demo", _play(options.bootstrap, options.events, sys.stdout))
