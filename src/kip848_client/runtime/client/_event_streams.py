@@ -1,7 +1,7 @@
 """Delivery of events to their readers: each has a bounded queue of its own.
 
 A slow reader loses the oldest events and gets their number. Nothing waits for a reader, and no
-reader can harm the consumer, whatever happens to the event loop in which it reads.
+reader can harm the client, whatever happens to the event loop in which it reads.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _OF_HEARTBEATS: Final = (HeartbeatAnswered, HeartbeatLost, HeartbeatRefused)
 
 
 class EventStream:
-    """The events of a consumer from now on: ``async for event in stream``.
+    """The events of a consumer or worker from now on: ``async for event in stream``.
 
-    ``Consumer.events`` makes it. It ends when the consumer is stopped, or with ``close``. What is
-    in the queue is still read after that. Reading in another event loop than the consumer's raises
+    ``events()`` makes it. It ends when the client is stopped, or with ``close``. What is
+    in the queue is still read after that. Reading in another event loop than the client's raises
     ``LocalProtocolError``.
 
     Args:
@@ -103,7 +103,7 @@ class EventStream:
             self._check_loop()
 
     def _wake(self) -> None:
-        """Wake the reader. It may have begun to wait in another event loop before the consumer's
+        """Wake the reader. It may have begun to wait in another event loop before the client's
         start, and that loop may be closed by now."""
         if self._reader is None:
             return
@@ -131,7 +131,7 @@ class EventHub:
         return stream
 
     def checked_by(self, check_loop: Callable[[], None]) -> Self:
-        """Set ``check_loop``, which raises where streams must not be read, at the consumer's
+        """Set ``check_loop``, which raises where streams must not be read, at the client's
         start."""
         self._check_loop = check_loop
         return self

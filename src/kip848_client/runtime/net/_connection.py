@@ -148,7 +148,7 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
 
     async def _do_sasl_handshake(self) -> None:
         # This name only decides whether aiokafka warns of a clear-text password with each
-        # connection. We warn once per consumer.
+        # connection. We warn once per client.
         protocol, self._security_protocol = self._security_protocol, "SASL_SSL"
         token = _logs_in.set(True)
         try:

@@ -192,7 +192,7 @@ class Link:
 
     async def close(self, why: Kip848Error | None = None) -> None:
         """Close permanently; later sends raise ``why``, or else ``ConsumerClosed``."""
-        self._closed = why or ConsumerClosed("the consumer is closed")
+        self._closed = why or ConsumerClosed("the client is closed")
         connection, self._connection = self._connection, None
         if connection is not None:
             done = connection.close(reason=CloseReason.SHUTDOWN)
@@ -214,7 +214,7 @@ class Link:
 
 
 class LinkPool:
-    """The links of one consumer, by address."""
+    """The links of one client, by address."""
 
     def __init__(self, options: ConnectionOptions, clock: Clock) -> None:
         self._options = options

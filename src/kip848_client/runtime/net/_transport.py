@@ -77,7 +77,7 @@ class KafkaTransport:
         """Connect to the first bootstrap server that answers. Raises ``BootstrapFailed`` with the
         reason for each server, ``BrokerError`` if our credentials are refused."""
         links = [self._links.to(*address) for address in self._servers]
-        CHANCE.shuffle(links)  # otherwise all consumers would ask the first one
+        CHANCE.shuffle(links)  # otherwise all clients would ask the first one
         self._bootstrap = await first_to_connect(links)
         return self._bootstrap
 
@@ -253,7 +253,7 @@ class KafkaTransport:
 
     async def _find(self) -> None:
         group = self._group_id
-        assert group is not None, "only consumers with a group look for its coordinator"
+        assert group is not None, "only clients with a group look for its coordinator"
         request = FindCoordinatorRequest(key_type=_GROUP_KEY_TYPE, coordinator_keys=(group,))
         answer = await self.any_broker(request, versions=_FIND_VERSIONS)
         if not answer.coordinators:
