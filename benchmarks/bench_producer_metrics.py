@@ -123,7 +123,7 @@ _CUT_PRODUCING: Final = cut(
     _produce_driver,
     "ProduceDriver",
     """        if self.meter is not None:
-            self.meter.took(now_ms, event, commands)
+            self.meter.on_step(now_ms, event, commands)
 """,
 )
 _CUT_SENDING: Final = cut(

@@ -120,7 +120,7 @@ async def test_a_broker_may_send_the_client_back_to_its_bootstrap_servers(
             metadata_max_age_ms=50,
         )
         async with consumer, polling(consumer) as seen:
-            await eventually(lambda: "begins anew" in caplog.text)
+            await eventually(lambda: "starts over" in caplog.text)
             broker.produce("t", b"1")
             await eventually(lambda: [each.value for each in seen] == [b"0", b"1"])
             assert await consumer.commit() != {}

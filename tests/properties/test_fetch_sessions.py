@@ -109,7 +109,7 @@ class Pair:
             assert known == facts(ours.asked)
 
     def use(self, sent: Difference, answer: FetchAnswer) -> AnswerEffect:
-        effect = self.session.took(self.now_ms, answer)
+        effect = self.session.on_answer(self.now_ms, answer)
         self.compare()
         if effect.usable:
             for part in answer.partitions:

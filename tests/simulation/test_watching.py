@@ -47,7 +47,7 @@ class Reader:
         self.now_ms = max(self.now_ms, now_ms)
         if isinstance(event, ListenerReturned) and event.failed:
             self.told |= self.given_up & core.assigned_ids.keys()
-        self.meter.took(self.now_ms, event, commands)
+        self.meter.on_step(self.now_ms, event, commands)
         for each in self.chronicle.of(self.now_ms, event, commands):
             self.counts[type(each).__name__] += 1
             match each:

@@ -158,7 +158,7 @@ class ConsumerAdapter(Consumer[Any, Any]):
         """Wait until we own at least one of the partitions; returns those that we own, none after
         the timeout. The call counts as a poll, and as the end of the records before. Raises like
         ``getone``."""
-        self._came_back()
+        self._mark_done()
         engine = self._run()
         group_driver = engine.group_driver
         now = asyncio.get_running_loop().time

@@ -30,7 +30,7 @@ class Pem(NamedTuple):
     text: str | None = None
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         """The setting, for an error."""
         if self.path is None:
             return self.name
@@ -45,7 +45,7 @@ class Pem(NamedTuple):
                 return file.read(_PEM_BYTES_MAX)
         except (OSError, ValueError) as err:
             why = err.strerror if isinstance(err, OSError) else err
-            raise ValueError(f"{self.said}: {why}") from err
+            raise ValueError(f"{self.label}: {why}") from err
 
 
 def tls_context(
@@ -65,7 +65,7 @@ def tls_context(
     context = _trusting(trusted)
     context.check_hostname = check_hostname
     if chain is None and key is not None:
-        raise ValueError(f"{key.said} has a private key, and nothing says its certificate")
+        raise ValueError(f"{key.label} has a private key, and nothing says its certificate")
     if chain is not None:
         _identify(context, chain, key, password, password_name)
     return context
@@ -76,11 +76,11 @@ def _trusting(trusted: Pem | None) -> ssl.SSLContext:
         return ssl.create_default_context()
     content = trusted.content()
     if _CERTIFICATE not in content:
-        raise ValueError(f"{trusted.said} {_no_pem(content, 'certificate')}")
+        raise ValueError(f"{trusted.label} {_no_pem(content, 'certificate')}")
     try:
         return ssl.create_default_context(cafile=trusted.path, cadata=trusted.text)
     except ssl.SSLError as err:
-        raise ValueError(f"{trusted.said} has a damaged certificate: {_reason(err)}") from err
+        raise ValueError(f"{trusted.label} has a damaged certificate: {_reason(err)}") from err
 
 
 def _identify(
@@ -92,16 +92,16 @@ def _identify(
 ) -> None:
     certificates = chain.content()
     if _CERTIFICATE not in certificates:
-        raise ValueError(f"{chain.said} {_no_pem(certificates, 'certificate')}")
+        raise ValueError(f"{chain.label} {_no_pem(certificates, 'certificate')}")
     holder = key or chain
     secrets = certificates if key is None else key.content()
     if _KEY not in secrets:
         is_ours = key is None and chain.name == "ssl_certfile"
         where = "; name the file that has it as ssl_keyfile" if is_ours else ""
-        raise ValueError(f"{holder.said} {_no_pem(secrets, 'private key')}{where}")
+        raise ValueError(f"{holder.label} {_no_pem(secrets, 'private key')}{where}")
     encrypted = any(each in secrets for each in _ENCRYPTED)
     if encrypted and not password:
-        raise ValueError(f"{holder.said}: the private key is encrypted; set {password_name}")
+        raise ValueError(f"{holder.label}: the private key is encrypted; set {password_name}")
     both = certificates if key is None else certificates + b"\n" + secrets
     try:
         # Python reads a certificate and its key from files only; this one is ours alone.
@@ -112,13 +112,13 @@ def _identify(
     except ssl.SSLError as err:
         if err.reason in _MISMATCHES:
             raise ValueError(
-                f"the private key of {holder.said} is not that of the certificate of {chain.said}"
+                f"the private key of {holder.label} is not that of the certificate of {chain.label}"
             ) from err
         if encrypted:
             why = f"{password_name} does not open the private key, or it is damaged"
-            raise ValueError(f"{holder.said}: {why}") from err
+            raise ValueError(f"{holder.label}: {why}") from err
         raise ValueError(
-            f"{chain.said}: the certificate or the private key is damaged: {_reason(err)}"
+            f"{chain.label}: the certificate or the private key is damaged: {_reason(err)}"
         ) from err
 
 

@@ -195,7 +195,7 @@ class WorkerDriver:
             return
         for command in commands:
             self._perform(command)
-        self._observers.took(event, commands)
+        self._observers.on_step(event, commands)
 
     def _note_heartbeat(self, event: Event | WorkerEvent) -> None:
         match event:

@@ -116,7 +116,7 @@ class Commits:
         if future is not None and not future.done():
             future.set_result(ended)
 
-    def stir(self) -> None:
+    def wake_waiters(self) -> None:
         """Let ``drain`` check again after a step of the core."""
         self._ended.set()
         self._ended = asyncio.Event()
@@ -129,7 +129,7 @@ class Commits:
             if not future.done():
                 future.set_exception(self._error("the consumer was closed before the answer came"))
         self._waiting.clear()
-        self.stir()
+        self.wake_waiters()
 
     async def _wait(self, ticket: int, event: Input) -> Any:
         if self._closed:

@@ -424,7 +424,7 @@ class Consumer(GroupCalls[K, V]):
             NotAssigned: One of ``partitions`` is not assigned to this consumer.
             ConsumerClosed: The consumer was stopped, also while the call waits.
         """
-        return self._getone(partitions, self._came_back())
+        return self._getone(partitions, self._mark_done())
 
     async def _getone(
         self, partitions: Collection[tuple[str, int]], caller: Caller
@@ -457,7 +457,7 @@ class Consumer(GroupCalls[K, V]):
                 next call raises ``RecordUnreadable``.
             ConfigError: ``max_records`` is not a positive integer.
         """
-        return self._getmany(partitions, timeout_ms, max_records, self._came_back())
+        return self._getmany(partitions, timeout_ms, max_records, self._mark_done())
 
     async def _getmany(
         self,
@@ -494,7 +494,7 @@ class Consumer(GroupCalls[K, V]):
         Raises:
             Kip848Error: As ``getmany``, without errors of deserializers.
         """
-        return self._getbatches(partitions, timeout_ms, max_records, self._came_back())
+        return self._getbatches(partitions, timeout_ms, max_records, self._mark_done())
 
     async def _getbatches(
         self,
@@ -745,12 +745,12 @@ class Consumer(GroupCalls[K, V]):
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _came_back(self) -> Caller:
+    def _mark_done(self) -> Caller:
         """Mark the records of the calling task as done; returns that task. The call itself may then
         run in another task."""
         caller = calling_task()
         if caller is not None and self._engine is not None:
-            self._engine.poller.came_back(caller)
+            self._engine.poller.mark_done(caller)
         return caller
 
     @property

@@ -231,7 +231,7 @@ class Engine(Generic[K, V]):
             self.positions.close()
         else:
             self.errors.raise_always(error)
-            self.positions.stir()
+            self.positions.wake_waiters()
         if self.commits is not None:
             self.commits.close(error)
 
@@ -269,7 +269,7 @@ class Engine(Generic[K, V]):
 
     def _hurry(self) -> None:
         self._drain_by_ms = self.runtime.close_by_ms
-        self.poller.hasten()
+        self.poller.recheck_deadline()
         if self._leaving:
             self._ask_to_leave()
 
@@ -348,7 +348,7 @@ class Engine(Generic[K, V]):
     def unsubscribe(self) -> None:
         """Leave the group, or drop the manual assignment; the caller's records count as done, and
         are committed with auto-commit."""
-        self.poller.came_back(calling_task())
+        self.poller.mark_done(calling_task())
         self.tracker.waive()
         self.topics.want(())
         if self._by_hand:
@@ -364,7 +364,7 @@ class Engine(Generic[K, V]):
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Consume exactly these, without a membership; the caller's records count as done."""
-        self.poller.came_back(calling_task())
+        self.poller.mark_done(calling_task())
         self.tracker.waive()
         before = self.core.assigned
         dropped = [tp for tp in before if not self._by_hand or tp not in set(partitions)]
@@ -449,7 +449,7 @@ class Engine(Generic[K, V]):
         self.topics.retain(names)
         # Calls waiting for a lost partition must end.
         self.path.wake()
-        self.positions.stir()
+        self.positions.wake_waiters()
 
     def fetch_only(
         self, fetchable: Collection[TopicPartition], of: Mapping[TopicPartition, TopicId]
@@ -494,7 +494,7 @@ class Engine(Generic[K, V]):
         self.fetching.post(event)
 
     def _on_moved(self) -> None:
-        self.positions.stir()
+        self.positions.wake_waiters()
 
     def _on_error(self) -> None:
         self.poller.attention()

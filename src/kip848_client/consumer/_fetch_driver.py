@@ -209,7 +209,7 @@ class FetchDriver:
             _log.debug("event %r was refused: %s", event, err)
             return
         if self._meter is not None:
-            self._meter.took(self._clock.now_ms(), event, commands)
+            self._meter.on_step(self._clock.now_ms(), event, commands)
         if core.changes != self._changes:
             self._changes = core.changes
             self._application.changed()
@@ -330,7 +330,7 @@ class FetchDriver:
         except Kip848Error as err:
             _log.debug("fetch session of broker %d was not closed: %s", command.node, err)
         self._closing -= 1
-        self._steps.stir()
+        self._steps.wake_waiters()
 
 
 def _to_tell(error: Kip848Error) -> Kip848Error | None:

@@ -256,14 +256,14 @@ class GroupDriver:
             return
         for command in commands:
             self._perform(command)
-        self._observers.took(event, commands)
+        self._observers.on_step(event, commands)
         # Only the core decides what may be fetched, in both directions and before anything is
         # awaited; the end of a callback counts only once the core has received it.
         shown = self._core.fetchable, self._core.assigned_ids
         if shown[0] is not self._shown[0] or shown[1] is not self._shown[1]:
             self._shown = shown
             self._assignment.fetch_only({p.tp for p in shown[0]}, shown[1])
-        self.commits.stir()
+        self.commits.wake_waiters()
 
     # -- commands ----------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """A consumer's observers: its metrics and event streams.
 
-Fetching and polling have meters of their own, and the group driver calls ``took``. The record path
-is not touched.
+Fetching and polling have meters of their own, and the group driver calls ``on_step``. The record
+path is not touched.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class Poller(Generic[K, V]):
         self._attention = True
         self._chores_at_s = _AT_ONCE
 
-    def came_back(self, caller: Caller) -> None:
+    def mark_done(self, caller: Caller) -> None:
         """Mark the records held by this task as done."""
         if caller is None or caller.get_loop() is not self._loop:
             return  # the call itself does it; or is refused
@@ -135,7 +135,7 @@ class Poller(Generic[K, V]):
 
     async def drain(self, deadline_s: Callable[[], float]) -> None:
         """After ``stop``: return when no task that could still return holds records, or at the
-        deadline (by the loop's clock; it may move while ``hasten`` is called)."""
+        deadline (by the loop's clock; it may move while ``recheck_deadline`` is called)."""
         while holders := [each for each in self._holders() if not each.done()]:
             left_s = deadline_s() - self._now()
             if left_s <= 0:
@@ -149,7 +149,7 @@ class Poller(Generic[K, V]):
             if holder.done() and _returned(holder):
                 self._path.in_flight.mark_done(holder)
 
-    def hasten(self) -> None:
+    def recheck_deadline(self) -> None:
         """Let ``drain`` check its deadline again."""
         self._let_go()
 

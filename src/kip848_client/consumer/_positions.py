@@ -127,9 +127,9 @@ class Positions:
     def close(self) -> None:
         """End every wait."""
         self._closed = True
-        self.stir()
+        self.wake_waiters()
 
-    def stir(self) -> None:
+    def wake_waiters(self) -> None:
         """Let every wait check its condition again."""
         for moved in tuple(self._waiting):
             if not moved.done():

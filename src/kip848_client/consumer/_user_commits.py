@@ -113,7 +113,7 @@ class UserCommits:
         """Raise ``CommitFailed`` for what was not stored, if any; reported once."""
         if not failed:
             return
-        self._tracker.told(failed)
+        self._tracker.loss_reported(failed)
         offsets = {tp: meant[tp] for tp in sorted(failed)}
         said = ", ".join(
             f"{tp.topic}-{tp.partition} (offset {each.offset})" for tp, each in offsets.items()

@@ -122,12 +122,12 @@ class ProduceDriver:
             self.post(WaitEnded(ticket))  # even if done: the result was not received
             raise
 
-    async def learn(self, topic: str, patience_ms: int, *, anew: bool = False) -> None:
-        """Wait until the number of partitions of a topic is known; with ``anew`` it is requested
+    async def learn(self, topic: str, patience_ms: int, *, refresh: bool = False) -> None:
+        """Wait until the number of partitions of a topic is known; with ``refresh`` it is requested
         again. This may create a topic that does not exist. Raises ``BrokerError``,
         ``RequestTimedOut``."""
         deadline_ms = self.clock.now_ms() + patience_ms
-        await self.ask(lambda ticket: TopicWanted(ticket, topic, deadline_ms, anew))
+        await self.ask(lambda ticket: TopicWanted(ticket, topic, deadline_ms, refresh))
 
     async def room(self) -> None:
         """Wait until there may be memory. Only one caller waits at a time."""
@@ -182,7 +182,7 @@ class ProduceDriver:
         now_ms = self.clock.now_ms()
         commands = self.core.step(now_ms, event)
         if self.meter is not None:
-            self.meter.took(now_ms, event, commands)
+            self.meter.on_step(now_ms, event, commands)
         for command in commands:
             self._perform(command)
         due_ms = self._waits.due_ms

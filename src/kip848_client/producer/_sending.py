@@ -242,18 +242,19 @@ class Sending:
 
     async def _find(self, tp: TopicPartition) -> None:
         """A partition that is not known may have been added since the last metadata."""
-        _existing(tp, len((await self._learn(tp.topic, anew=True)).partitions))
+        _existing(tp, len((await self._learn(tp.topic, refresh=True)).partitions))
 
-    async def _learn(self, topic: str, *, anew: bool = False) -> Route:
-        """The topic's route. With ``anew``, brokers are asked in any case."""
+    async def _learn(self, topic: str, *, refresh: bool = False) -> Route:
+        """The topic's route. With ``refresh``, brokers are asked in any case."""
         topic = _plain(checked_topic(topic))
-        while (route := self._routes.get(topic)) is None or anew:
+        while (route := self._routes.get(topic)) is None or refresh:
             try:
-                await self._producing.learn(topic, self._engine.config.max_block_ms, anew=anew)
+                max_block_ms = self._engine.config.max_block_ms
+                await self._producing.learn(topic, max_block_ms, refresh=refresh)
             except Kip848Error as err:
                 self._refused(err)
                 raise
-            anew = False
+            refresh = False
         return route
 
     async def count(self, topic: str) -> int:

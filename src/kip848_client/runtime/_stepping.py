@@ -66,7 +66,7 @@ class Stepping(Generic[E]):
         """Return after the next step, or when ``run`` ends."""
         await self._stepped.wait()
 
-    def stir(self) -> None:
+    def wake_waiters(self) -> None:
         """Wake the callers that wait for a step."""
         self._wake()
 

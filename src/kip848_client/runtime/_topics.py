@@ -59,8 +59,9 @@ _SAY_AGAIN_MS: Final = 60_000
 class TopicDirectory:
     """See ``kip848_client.core.ports.TopicView``. Run ``run`` in a task.
 
-    ``learnt`` gets the leaders in each answer, ``begun_anew`` is called when all earlier answers
-    have become invalid (KIP-1102). ``fields`` are added to every log line and identify the client.
+    ``learnt`` gets the leaders in each answer, ``rebootstrapped`` is called when all earlier
+    answers have become invalid (KIP-1102). ``fields`` are added to every log line and identify the
+    client.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class TopicDirectory:
         transport: Transport,
         clock: Clock,
         learnt: Callable[[LeadersLearnt], None],
-        begun_anew: Callable[[], None],
+        rebootstrapped: Callable[[], None],
         *,
         allow_auto_create: bool,
         recovery: Recovery,
@@ -80,7 +81,7 @@ class TopicDirectory:
         self._transport = transport
         self._clock = clock
         self._learnt = learnt
-        self._begun_anew = begun_anew
+        self._rebootstrapped = rebootstrapped
         self._allow_auto_create = allow_auto_create
         self._recovery = recovery
         self._backoff = backoff
@@ -249,7 +250,7 @@ class TopicDirectory:
             )
         if answer.error_code == ErrorCode.REBOOTSTRAP_REQUIRED and self._recovery.required():
             await self._begin_anew("a broker says that this is not its cluster any more")
-            raise ConnectionBroken("Metadata: the client begins anew from its bootstrap servers")
+            raise ConnectionBroken("Metadata: the client starts over from its bootstrap servers")
         if answer.error_code or not answer.brokers:
             said = error_name(answer.error_code) if answer.error_code else "it names no brokers"
             unusable = RemoteProtocolError(f"Metadata: {said}", hint="it is asked for again")
@@ -263,12 +264,12 @@ class TopicDirectory:
             await self._begin_anew(str(why))
 
     async def _begin_anew(self, why: str) -> None:
-        text = "the client begins anew from its bootstrap servers: %s"
+        text = "the client starts over from its bootstrap servers: %s"
         _log.warning(text, why, extra=self._fields)
         self._beginnings += 1
         self._unheard.clear()
         await self._transport.begin_anew()
-        self._begun_anew()
+        self._rebootstrapped()
         self.refresh_soon()
 
     # -- taking in ---------------------------------------------------------------------------

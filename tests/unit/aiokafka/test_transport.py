@@ -146,7 +146,7 @@ async def test_who_is_about_to_use_a_connection_hears_of_the_new_beginning(
     it = TransportHarness(monkeypatch)
     link = it.transport._links.to("one", 1)
     await it.transport.begin_anew()
-    with pytest.raises(NotSent, match="begins anew"):
+    with pytest.raises(NotSent, match="starts over"):
         await link.send(METADATA, (0, 13), 1_000)
     link = it.transport._links.to("one", 1)
     await it.transport.close()

@@ -328,7 +328,7 @@ def start(harness: PollerHarness, holds: asyncio.Event) -> asyncio.Task[int]:
     async def run() -> int:
         record = await one(harness)
         await holds.wait()
-        harness.poller.came_back(asyncio.current_task())
+        harness.poller.mark_done(asyncio.current_task())
         return record
 
     return asyncio.get_running_loop().create_task(run())
@@ -342,7 +342,7 @@ async def test_each_task_speaks_for_what_it_has_itself() -> None:
     await until(lambda: harness.path.in_flight.is_busy([TP]))
     assert await one(harness) == 4
     assert harness.path.in_flight.open() == {TP: at(3)}
-    harness.poller.came_back(asyncio.current_task())
+    harness.poller.mark_done(asyncio.current_task())
     assert harness.path.in_flight.open() == {TP: at(3)}  # 4 is done, and 3 is not
     assert await one(harness) == 5
     go_on.set()
@@ -398,7 +398,7 @@ async def test_several_calls_of_one_task_are_all_open_until_it_calls_again() -> 
     both = await asyncio.gather(harness.poller.one(caller=me), harness.poller.one(caller=me))
     assert [each.offset for each in both] == [3, 4]
     assert harness.path.in_flight.open() == {TP: at(3)}
-    harness.poller.came_back(me)
+    harness.poller.mark_done(me)
     assert harness.path.in_flight.open() == {}
 
 
@@ -502,7 +502,7 @@ async def test_a_nearer_deadline_is_noticed() -> None:
     draining = asyncio.get_running_loop().create_task(harness.poller.drain(lambda: deadline_s[0]))
     await asyncio.sleep(0)
     deadline_s[0] = 0
-    harness.poller.hasten()
+    harness.poller.recheck_deadline()
     await draining
     task.cancel()
 

@@ -133,7 +133,7 @@ async def test_a_dead_consumer_says_so_and_what_is_not_stored() -> None:
     assert caught.value.cause is fatal
     assert caught.value.offsets[A] == OffsetAndMetadata(10)
     harness.take(A, B)
-    harness.tracker.told([A])
+    harness.tracker.loss_reported([A])
     with pytest.raises(Kip848Error, match="it is over"):
         await harness.user_commits.commit(None)
 

@@ -153,7 +153,7 @@ async def test_who_waits_for_a_step_hears_of_it_and_of_the_end() -> None:
         await waiting
         again = asyncio.ensure_future(it.stepping.stepped())
         await some_rounds()
-        it.stepping.stir()
+        it.stepping.wake_waiters()
         await again
         last = asyncio.ensure_future(it.stepping.stepped())
         await some_rounds()

@@ -415,7 +415,7 @@ async def test_an_answer_without_brokers_is_none() -> None:
 async def test_a_broker_may_ask_for_it() -> None:
     cluster = Cluster()
     cluster.error_code = ErrorCode.REBOOTSTRAP_REQUIRED
-    assert "begins anew" in await ask(cluster)
+    assert "starts over" in await ask(cluster)
     assert len(cluster.begun_anew) == 1
     assert cluster.transport.brokers == {}
 

@@ -137,7 +137,7 @@ class Answers:
         if answer.nodes:
             self._leaders.nodes |= {each.node for each in answer.nodes}
             self._out.append(UseEndpoints(answer.nodes))
-        effect = node.session.took(now_ms, answer)
+        effect = node.session.on_answer(now_ms, answer)
         if effect.warning is not None:
             self._out.append(Notice(effect.warning, warning=True))
         if effect.learn_leaders:

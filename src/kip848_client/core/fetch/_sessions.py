@@ -5,9 +5,9 @@ Theory of operation
 
 A broker remembers what a client wants to fetch, so that a request names only the changes. Both
 sides count requests with the session epoch. ``plan`` takes everything that is wanted now, or
-``plan_changes`` what has changed, and returns the difference from what the broker knows; ``took``
-processes the answer, ``lost`` the lack of one. In between nothing may be planned: one request per
-broker is in flight.
+``plan_changes`` what has changed, and returns the difference from what the broker knows;
+``on_answer`` processes the answer, ``lost`` the lack of one. In between nothing may be planned: one
+request per broker is in flight.
 
 What the epoch in a request means:
 
@@ -149,7 +149,7 @@ class FetchSession:
         ``everything`` is called for a full request; if nothing is wanted at all, nothing must be
         sent.
 
-        The request counts as sent from here on; ``took`` or ``lost`` ends it. Raises
+        The request counts as sent from here on; ``on_answer`` or ``lost`` ends it. Raises
         ``LocalProtocolError``, with nothing changed, while another one is in flight, and for a
         partition without a topic id.
         """
@@ -192,7 +192,7 @@ class FetchSession:
 
     # -- their ends ------------------------------------------------------------------------------
 
-    def took(self, now_ms: int, answer: FetchAnswer) -> AnswerEffect:
+    def on_answer(self, now_ms: int, answer: FetchAnswer) -> AnswerEffect:
         """Process the broker's answer. Raises ``LocalProtocolError`` if there was no request."""
         sent = self._ended()
         if answer.error_code:

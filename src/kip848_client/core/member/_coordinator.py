@@ -112,7 +112,7 @@ class CoordinatorLink:
         """Note a failed request or look-up whose reason does not show the coordinator at work."""
         self._why_silent = why
 
-    def took(self, event: HeartbeatAnswered | HeartbeatLost | HeartbeatFailed) -> None:
+    def heartbeat_ended(self, event: HeartbeatAnswered | HeartbeatLost | HeartbeatFailed) -> None:
         """Note the end of a heartbeat; the reason of a failure is kept until ``heard``."""
         if isinstance(event, HeartbeatLost):
             self.failed(event.why)

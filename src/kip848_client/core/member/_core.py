@@ -473,7 +473,7 @@ class MemberCore:
     def _on_heartbeat(
         self, event: ev.HeartbeatAnswered | ev.HeartbeatLost | ev.HeartbeatFailed
     ) -> None:
-        self._link.took(event)
+        self._link.heartbeat_ended(event)
         if self._leave is not None and self._leave.owns(event.attempt):
             result = self._leave.answered(self._now, event)
             if not isinstance(result, LeaveAgain):

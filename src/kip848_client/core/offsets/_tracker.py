@@ -94,11 +94,11 @@ class OffsetTracker:
         self._former.clear()
 
     def lost(self) -> dict[TopicPartition, CommittableOffset]:
-        """Positions that were delivered and revoked before they were committed, and not ``told``
-        yet."""
+        """Positions that were delivered and revoked before they were committed, until
+        ``loss_reported``."""
         return dict(sorted(self._lost.items()))
 
-    def told(self, partitions: Iterable[TopicPartition]) -> None:
+    def loss_reported(self, partitions: Iterable[TopicPartition]) -> None:
         """Note that the application was notified that these are not committed."""
         for tp in partitions:
             self._lost.pop(tp, None)

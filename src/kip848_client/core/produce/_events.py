@@ -65,7 +65,7 @@ class TopicWanted(Event):
     ticket: int
     topic: str
     deadline_ms: int
-    anew: bool = False
+    refresh: bool = False
     """The cached number may be old, so ask the brokers."""
 
 

@@ -73,7 +73,7 @@ class Topics:
     def want(self, now_ms: int, event: TopicWanted) -> None:
         """A call needs the number of partitions."""
         self.use(now_ms, event.topic)
-        if event.topic in self.routes and not event.anew:
+        if event.topic in self.routes and not event.refresh:
             self._emit(Done(event.ticket))
             return
         self._waiters.add(now_ms, event.ticket, event.topic, event.deadline_ms)

@@ -1,7 +1,7 @@
 """All observers of one client: its log, its metrics, its meters, and KIP-714.
 
-A driver calls ``took`` with each step of its core. Without metrics and events there is nothing to
-call.
+A driver calls ``on_step`` with each step of its core. Without metrics and events there is nothing
+to call.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Observers:
             metrics = self.metrics = store.open(dict(tags or {}), clock.now_ms)
             self._at_end.append(lambda: store.close(metrics))
 
-    def add(self, took: StepObserver) -> None:
-        """Call ``took`` with each step from now on."""
-        self._of_steps.append(took)
+    def add(self, observer: StepObserver) -> None:
+        """Call ``observer`` with each step from now on."""
+        self._of_steps.append(observer)
 
     def measure(self, transport: KafkaTransport, rows: ConnectionRows) -> None:
         """Measure the connections of ``transport``, if metrics are on."""
@@ -82,7 +82,7 @@ class Observers:
             request_timeout_ms=config.request_timeout_ms,
         )
 
-    def took(self, event: object, commands: Sequence[object]) -> None:
+    def on_step(self, event: object, commands: Sequence[object]) -> None:
         """Process a step of the client's core: the event and the returned commands."""
         if self._of_steps:
             now_ms = self._clock.now_ms()
@@ -123,7 +123,7 @@ class MemberObservers(Observers):
         """Pass each step to these, and the events of ``chronicle`` to the streams."""
         self._chronicle, self._meter = chronicle, meter
         if meter is not None:
-            self.add(meter.took)
+            self.add(meter.on_step)
         self.add(partial(self._tell_streams, chronicle))
 
     def _tell_streams(

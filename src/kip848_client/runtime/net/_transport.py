@@ -117,7 +117,7 @@ class KafkaTransport:
         self._nodes = {}
         self._bootstrap = self._coordinator = self._beside = None
         await self._first_answer.close()
-        why = NotSent("the client begins anew from its bootstrap servers")
+        why = NotSent("the client starts over from its bootstrap servers")
         await asyncio.gather(*(pool.close(why) for pool in self._pools))
 
     async def close(self, why: Kip848Error | None = None) -> None:

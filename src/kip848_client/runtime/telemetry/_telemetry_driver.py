@@ -171,7 +171,7 @@ class TelemetryDriver:
             )
         finally:
             self._over.set()
-            self._stepping.stir()
+            self._stepping.wake_waiters()
             for each in (running, over):
                 each.cancel()
             await asyncio.gather(running, over, return_exceptions=True)

@@ -48,7 +48,7 @@ class Client:
             throttle_time_ms=throttle_ms,
             partitions=tuple(PartitionAnswer(*key) for key in keys),
         )
-        return self.session.took(self.now_ms, answer)
+        return self.session.on_answer(self.now_ms, answer)
 
     def opened(self, *wanted: Wanted, session_id: int = ID) -> AnswerEffect:
         """Send everything and hear of everything."""

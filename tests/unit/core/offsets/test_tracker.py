@@ -159,7 +159,7 @@ class TestWhatTheGroupTakes:
         assert tracker.lost() == {A: CommittableOffset(15)}
         assert tracker.was_ours(A)
         assert tracker.was_ours(B)
-        tracker.told([A])
+        tracker.loss_reported([A])
         assert tracker.lost() == {}
 
     def test_what_was_committed_is_not_lost(self) -> None:

@@ -28,7 +28,7 @@ def test_how_many_there_are_by_now_is_asked_even_if_it_is_known() -> None:
     h = Harness(partitions=1)
     asked = len(h.all(LearnLeaders))
     h.topics["t"][1][1] = (2, 5)
-    h.post(ev.TopicWanted(5, "t", h.now + 1_000, anew=True))
+    h.post(ev.TopicWanted(5, "t", h.now + 1_000, refresh=True))
     h.advance(200)
     assert h.tickets[-1] == 5
     assert len(h.core.routes["t"].partitions) == 2

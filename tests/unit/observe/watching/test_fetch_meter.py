@@ -23,8 +23,8 @@ def test_a_fetch_is_timed_and_its_answer_measured() -> None:
     harness, metrics = PathHarness(), Metrics()
     now = 0
     meter = FetchMeter(metrics.open({}, lambda: now), harness.core, committed=False)
-    meter.took(100, FetchLost(0, "none"), [SendFetch(1, 1, INTENT, 1_000)])
-    meter.took(350, FetchAnswered(1, FetchAnswer(size_bytes=77, throttle_time_ms=5)), [])
+    meter.on_step(100, FetchLost(0, "none"), [SendFetch(1, 1, INTENT, 1_000)])
+    meter.on_step(350, FetchAnswered(1, FetchAnswer(size_bytes=77, throttle_time_ms=5)), [])
     assert metrics.value("fetch-total") == 1
     assert metrics.value("fetch-latency-max") == 250
     assert metrics.value("fetch-size-avg") == 77
@@ -34,8 +34,8 @@ def test_a_fetch_is_timed_and_its_answer_measured() -> None:
 def test_a_fetch_that_was_lost_is_no_fetch() -> None:
     harness, metrics = PathHarness(), Metrics()
     meter = FetchMeter(metrics.open({}, lambda: 0), harness.core, committed=False)
-    meter.took(100, FetchLost(0, "none"), [SendFetch(1, 1, INTENT, 1_000)])
-    meter.took(200, FetchLost(1, "gone"), [])
+    meter.on_step(100, FetchLost(0, "none"), [SendFetch(1, 1, INTENT, 1_000)])
+    meter.on_step(200, FetchLost(1, "gone"), [])
     assert metrics.value("fetch-total") == 0
     assert not meter._sent
 
@@ -82,7 +82,7 @@ def test_what_a_request_brought_is_counted_by_the_headers_of_its_batches() -> No
     assert records_in(b"\x00" * 100) == 0
     for records in (raw, b""):
         answer = FetchAnswer(partitions=(PartitionAnswer(TopicId(bytes(16)), 0, records=records),))
-        meter.took(0, FetchAnswered(1, answer), [])
+        meter.on_step(0, FetchAnswered(1, answer), [])
     assert metrics.value("records-per-request-avg") == 4, "an answer without records is none"
 
 

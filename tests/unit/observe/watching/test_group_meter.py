@@ -22,7 +22,7 @@ from tests.unit.core.group._harness import GroupHarness, tps
 def metered(**options: Any) -> tuple[GroupHarness, Metrics]:
     harness, metrics = GroupHarness(**options), Metrics()
     meter = GroupMeter(metrics.open({"group-id": "g"}, lambda: harness.now))
-    harness.watchers.append(meter.took)
+    harness.watchers.append(meter.on_step)
     return harness, metrics
 
 

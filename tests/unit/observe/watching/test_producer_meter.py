@@ -39,7 +39,7 @@ class Metered(Harness):
     def post(self, event: Event) -> tuple[Command, ...]:
         commands = super().post(event)
         if self._meter is not None:
-            self._meter.took(self.now, event, commands)
+            self._meter.on_step(self.now, event, commands)
         return commands
 
     @property
@@ -113,18 +113,18 @@ def test_room_is_shown_and_those_who_wait_for_it() -> None:
 
 def test_calls_that_were_not_in_vain_are_timed() -> None:
     h = Metered()
-    h.meter.took(0, BeginRequested(7, 100), [])
-    h.meter.took(30, WaitEnded(0), [Done(7)])
-    h.meter.took(30, AbortRequested(8, 100), [])
-    h.meter.took(90, WaitEnded(0), [Failed(8, LocalProtocolError("no"))])
-    h.meter.took(90, FlushRequested(9), [])
-    h.meter.took(95, WaitEnded(0), [Done(9)])
-    h.meter.took(95, TopicWanted(10, "t", 200), [])
-    h.meter.took(99, WaitEnded(10), [Done(10)])
-    h.meter.took(100, StartRequested(11, 200), [])
-    h.meter.took(103, WaitEnded(0), [Done(11)])
-    h.meter.took(110, CommitRequested(12, 200), [])
-    h.meter.took(118, WaitEnded(0), [Done(12)])
+    h.meter.on_step(0, BeginRequested(7, 100), [])
+    h.meter.on_step(30, WaitEnded(0), [Done(7)])
+    h.meter.on_step(30, AbortRequested(8, 100), [])
+    h.meter.on_step(90, WaitEnded(0), [Failed(8, LocalProtocolError("no"))])
+    h.meter.on_step(90, FlushRequested(9), [])
+    h.meter.on_step(95, WaitEnded(0), [Done(9)])
+    h.meter.on_step(95, TopicWanted(10, "t", 200), [])
+    h.meter.on_step(99, WaitEnded(10), [Done(10)])
+    h.meter.on_step(100, StartRequested(11, 200), [])
+    h.meter.on_step(103, WaitEnded(0), [Done(11)])
+    h.meter.on_step(110, CommitRequested(12, 200), [])
+    h.meter.on_step(118, WaitEnded(0), [Done(12)])
     assert h.value("txn-init-time-ns-total") == 3_000_000
     assert h.value("txn-commit-time-ns-total") == 8_000_000
     assert h.value("txn-begin-time-ns-total") == 30_000_000

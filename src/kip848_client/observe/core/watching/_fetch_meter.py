@@ -56,7 +56,7 @@ class FetchMeter:
             rows.RECORDS_LEAD_MIN, lambda: _one(min(self._leads().values(), default=None))
         )
 
-    def took(self, now_ms: int, event: Event, commands: Iterable[Command]) -> None:
+    def on_step(self, now_ms: int, event: Event, commands: Iterable[Command]) -> None:
         """Process a step of the core."""
         match event:
             case FetchAnswered(fetch, answer):

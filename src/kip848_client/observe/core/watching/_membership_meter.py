@@ -46,7 +46,7 @@ class MembershipMeter:
         metrics.gauge(rows.last_heartbeat, lambda: self._seconds_since(self._sent_ms))
         metrics.gauge(rows.last_rebalance, lambda: self._seconds_since(self._rebalanced_ms))
 
-    def took(self, now_ms: int, event: object, commands: Iterable[object]) -> None:
+    def on_step(self, now_ms: int, event: object, commands: Iterable[object]) -> None:
         """Process a step of the core: the event and the returned commands."""
         self._on_event(now_ms, event)
         for command in commands:

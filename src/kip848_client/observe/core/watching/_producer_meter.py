@@ -95,7 +95,7 @@ class ProducerMeter:
         gauge(producer_rows.METADATA_AGE, self._metadata_age)
         gauge(producer_rows.TOPIC_COMPRESSION_RATE, self._topic_ratios)
 
-    def took(
+    def on_step(
         self, now_ms: int, event: Event | ClusterEvent, commands: Iterable[Command | LearnLeaders]
     ) -> None:
         """Process a step of the core."""
