@@ -20,6 +20,12 @@ PATH = re.compile(
     r"(?<![\w./-])(?:src|kip848_client|mock_coordinator|tests|benchmarks|examples|tools|\.ci)"
     r"(?:/[\w.-]+)*/[\w.-]*\w"
 )
+FILE = re.compile(r"(?<![\w./*{}<>-])(?:\.\./)*((?:[\w-]+/)*\w+\.py)\b")
+"""A file of Python, in backquotes or plain, with or without its folders; a link of a page, too."""
+PRIVATE = re.compile(r"(?<!`)`{1,2}(_[a-z]\w*)`{1,2}(?!`)")
+QUOTED = re.compile(r"`+[^`\n]+`+")
+DESCRIBES = ("src/", "mock_coordinator/", "docs/", "ARCHITECTURE.md", "README.md")
+"""Files whose text names files without their folders."""
 READ = (".c", ".h", ".java", ".jsonl", ".md", ".py", ".pyi", ".sql", ".toml", ".txt", ".yml")
 NO_NAMES = {
     "kip848_client.zip",  # the archive that Spark's executors get
@@ -34,6 +40,23 @@ NO_NAMES = {
     "src/kip848_client/records/_scan.cpython-311-of-former-times.so",
 }
 """What only looks like a name or a path."""
+NO_FILES = {
+    # what a reader writes
+    "kafka_4_5.py",
+    "run_pipeline.py",
+    "NAME.py",
+    # tests of aiokafka
+    "test_consumer.py",
+    "test_pep492.py",
+    "test_transactional_consumer.py",
+    "test_transactional_producer.py",
+}
+NO_PRIVATE_NAMES = {
+    "_get_parsed_schema",  # of confluent-kafka
+    "_spark_metadata",  # a folder that Spark writes
+    "_staging",  # a folder that was considered
+    "_total",  # a suffix of Prometheus
+}
 MOVED = ROOT / "tools" / "moved.txt"
 
 
@@ -87,6 +110,36 @@ def _lost_paths(texts: Iterable[tuple[str, str]]) -> list[str]:
     ]
 
 
+def _lost_files(texts: Iterable[tuple[str, str]], tracked: Iterable[str]) -> list[str]:
+    """A file may be named with any of its folders, or without."""
+    parts = [PurePosixPath(name).parts for name in tracked]
+    known = {"/".join(each[start:]) for each in parts for start in range(len(each))}
+    return [
+        f"{name}:{number}: there is no {found[1]}"
+        for name, text in texts
+        for number, line in enumerate(text.splitlines(), 1)
+        for found in FILE.finditer(line)
+        if found[1] not in known and PurePosixPath(found[1]).name not in NO_FILES
+    ]
+
+
+def _lost_private_names(
+    texts: Iterable[tuple[str, str]], tracked: Iterable[str], code: Iterable[str]
+) -> list[str]:
+    """One leads to a file or a folder, or code has it outside backquotes."""
+    known = {part.removesuffix(".py") for name in tracked for part in PurePosixPath(name).parts}
+    known |= NO_PRIVATE_NAMES
+    for text in code:
+        known.update(re.findall(r"\b_\w+", QUOTED.sub("", text)))
+    return [
+        f"{name}:{number}: there is no {found[1]}"
+        for name, text in texts
+        for number, line in enumerate(text.splitlines(), 1)
+        for found in PRIVATE.finditer(line)
+        if found[1] not in known
+    ]
+
+
 def _leftover(folders: Iterable[str], tracked: Collection[str]) -> list[str]:
     """Those in which no file of the project is, at any depth. A folder of C or SQL has some."""
     with_files = {str(parent) for name in tracked for parent in PurePosixPath(name).parents}
@@ -100,6 +153,31 @@ def test_a_dotted_name_leads_to_something() -> None:
 
 def test_a_path_leads_to_something() -> None:
     assert not (lost := _lost_paths(_texts())), "\n".join(lost)
+
+
+def test_a_file_that_is_named_without_its_folder_exists() -> None:
+    texts = [(name, text) for name, text in _texts() if name.startswith(DESCRIBES)]
+    assert not (lost := _lost_files(texts, _tracked())), "\n".join(lost)
+
+
+def test_a_private_name_in_backquotes_exists() -> None:
+    texts = [(name, text) for name, text in _texts() if name.startswith(DESCRIBES)]
+    code = (text for name, text in _texts() if name.endswith((".py", ".pyi", ".c", ".h")))
+    assert not (lost := _lost_private_names(texts, _tracked(), code)), "\n".join(lost)
+
+
+@pytest.mark.parametrize(
+    "text", ["`_old.py` has it", "see _old.py.", "``a/_old.py``", "[x](../../src/a/_old.py)"]
+)
+def test_a_file_that_does_not_exist_is_lost(text: str) -> None:
+    assert _lost_files([("page.md", text)], ["src/a/_new.py", "src/b/_old.pyi"])
+    assert not _lost_files([("page.md", text)], ["src/a/_old.py"])
+
+
+def test_a_private_name_that_does_not_exist_is_lost() -> None:
+    text = [("a.py", "``_old`` decides; ``_new`` does, and `_called`.")]
+    lost = _lost_private_names(text, ["src/_new.py"], ["def _called(): ...  # like ``_old``"])
+    assert lost == ["a.py:1: there is no _old"]
 
 
 @pytest.mark.parametrize(
