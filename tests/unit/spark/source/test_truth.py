@@ -18,6 +18,7 @@ from kip848_client.spark.source.core._begin import (
     GroupOffset,
     Lineage,
     Log,
+    OnGroupReset,
     Position,
     exclusive_begin,
     left_by_others,
@@ -148,7 +149,8 @@ def test_shared_refuses_with_both_numbers(name: str) -> None:
 
 @pytest.mark.parametrize("group", [_ours(300), GroupOffset(99)])
 def test_on_group_reset_says_what_counts(group: GroupOffset) -> None:
-    for said, at in (("group", group.offset), ("checkpoint", 200)):
+    choices: dict[OnGroupReset, int] = {"group": group.offset, "checkpoint": 200}
+    for said, at in choices.items():
         me = replace(_ME, on_reset=said)
         assert shared_begin(_A0, _M, group, _LOG, me) == (at, None)
 
@@ -293,7 +295,8 @@ def test_an_old_manifest_begins_at_c_where_it_lacks_a_position() -> None:
     old = Manifest(5, {_A0: (100, 200)}, {"a": "id-1"}, version=1)
     group = GroupState(offsets={_A0: _ours(150), _A1: GroupOffset(30)})
     found = upgraded(old, _SEEN, group)
-    assert (found.ends, found.unread) == ({_A0: 200, _A1: 30}, {_A1})
+    assert found.ends == {_A0: 200, _A1: 30}
+    assert found.unread == {_A1}
     position = position_in(found, _A1)
     assert position is not None
     assert shared_begin(_A1, position, GroupOffset(35), _LOG, _ME).at == 35
