@@ -86,9 +86,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The tasks of a batch, which ``end`` describes completely."""
         del start
-        found = self._run().batch(Manifest.of(end))
+        planned = Manifest.of(end)
+        found = self._run().batch(planned)
         ranges = [OffsetRange(tp, *span) for tp, span in sorted(found.items())]
-        return [InputPartition(each) for each in divided(ranges, self._options, cores())]
+        tasks = divided(ranges, self._options, cores(), planned.topic_ids)
+        return [InputPartition(each) for each in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Arrow batches of the ranges of one task."""
