@@ -30,13 +30,19 @@ if TYPE_CHECKING:
     )
     from kip848_client.config._metrics import MeasuredConfig
     from kip848_client.config._producer import ProducerConfig, ProducerSettings
+    from kip848_client.config._without_effect import (
+        CONSUMER_WITHOUT_EFFECT,
+        PRODUCER_WITHOUT_EFFECT,
+    )
     from kip848_client.config._worker import WorkerConfig, WorkerOptions
 
 __all__ = [
     "CLASSIC_ONLY",
     "CLIENT_PROPERTIES",
     "CONSUMER_PROPERTIES",
+    "CONSUMER_WITHOUT_EFFECT",
     "PRODUCER_PROPERTIES",
+    "PRODUCER_WITHOUT_EFFECT",
     "WORKER_PROPERTIES",
     "AdminConfig",
     "AdminSettings",
@@ -61,11 +67,13 @@ _LAZY: Final = {
     "CLASSIC_ONLY": "kip848_client.config._consumer",
     "CLIENT_PROPERTIES": "kip848_client.config._kafka_properties",
     "CONSUMER_PROPERTIES": "kip848_client.config._kafka_properties",
+    "CONSUMER_WITHOUT_EFFECT": "kip848_client.config._without_effect",
     "ClientConfig": "kip848_client.config._client",
     "ConsumerConfig": "kip848_client.config._consumer",
     "ConsumerSettings": "kip848_client.config._consumer",
     "MeasuredConfig": "kip848_client.config._metrics",
     "PRODUCER_PROPERTIES": "kip848_client.config._kafka_properties",
+    "PRODUCER_WITHOUT_EFFECT": "kip848_client.config._without_effect",
     "ProducerConfig": "kip848_client.config._producer",
     "ProducerSettings": "kip848_client.config._producer",
     "WORKER_PROPERTIES": "kip848_client.config._kafka_properties",

@@ -33,9 +33,11 @@ _NUMBERS: Final = {
     "retry.backoff.max.ms": "retry_backoff_max_ms",
     "connections.max.idle.ms": "connections_max_idle_ms",
     "metadata.max.age.ms": "metadata_max_age_ms",
+    "metadata.recovery.rebootstrap.trigger.ms": "metadata_recovery_rebootstrap_trigger_ms",
 }
 _TEXTS: Final = {
     "client.id": "client_id",
+    "metadata.recovery.strategy": "metadata_recovery_strategy",
     "security.protocol": "security_protocol",
     "sasl.mechanism": "sasl_mechanism",
     "sasl.kerberos.service.name": "sasl_kerberos_service_name",
@@ -54,6 +56,10 @@ _CONSUMER_TEXTS: Final = {
     "group.instance.id": "group_instance_id",
     "group.remote.assignor": "group_remote_assignor",
     "isolation.level": "isolation_level",
+}
+_CONSUMER_TRUTHS: Final = {
+    "allow.auto.create.topics": "allow_auto_create_topics",
+    "check.crcs": "check_crcs",
 }
 _PRODUCER_NUMBERS: Final = {
     "batch.size": "max_batch_size",
@@ -105,7 +111,7 @@ CLIENT_PROPERTIES: Final = frozenset([*_NUMBERS, *_TEXTS, *_SECRETS])
 """What ``client_settings`` heeds; any other property it leaves alone."""
 
 CONSUMER_PROPERTIES: Final = CLIENT_PROPERTIES.union(
-    _CONSUMER_NUMBERS, _CONSUMER_TEXTS, ["check.crcs"]
+    _CONSUMER_NUMBERS, _CONSUMER_TEXTS, _CONSUMER_TRUTHS
 )
 """What ``consumer_settings`` heeds."""
 
@@ -136,8 +142,9 @@ def consumer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     """
     properties = _trimmed(properties)
     settings = client_settings(properties) | _taken(properties, _CONSUMER_TEXTS, _CONSUMER_NUMBERS)
-    if "check.crcs" in properties:
-        settings["check_crcs"] = _truth("check.crcs", properties["check.crcs"])
+    for key, name in _CONSUMER_TRUTHS.items():
+        if key in properties:
+            settings[name] = _truth(key, properties[key])
     return settings
 
 
@@ -284,25 +291,30 @@ def _ssl_context(properties: Mapping[str, str]) -> ssl.SSLContext:
 
 
 def _pem(properties: Mapping[str, str], which: str, inline: str) -> Pem | None:
-    """What is said in the file itself, else the file that it names."""
+    """What is said in the file itself, else the file that it names. Raises ``ConfigError`` for a
+    keystore of Java's."""
+    kind = properties.get(f"ssl.{which}.type")
+    if kind is not None and kind.upper() != "PEM":
+        raise _not_pem(which, kind, properties.get(f"ssl.{which}.location"))
     if inline in properties:
         return Pem(inline, None, properties[inline])
-    if _store(properties, which):
-        return Pem(f"ssl.{which}.location", properties[f"ssl.{which}.location"])
-    return None
-
-
-def _store(properties: Mapping[str, str], which: str) -> bool:
-    """Whether a file is named for it. Raises ``ConfigError`` for a keystore of Java's."""
     location = properties.get(f"ssl.{which}.location")
     if location is None:
-        return False
-    kind = properties.get(f"ssl.{which}.type", "JKS").upper()
-    if kind != "PEM":
-        raise ConfigError(
-            f"ssl.{which}.location={shown_setting('file', location)} is a "
-            f"{shown_setting('type', kind)} store, which Python cannot read; make a "
-            "PEM file of it (keytool -importkeystore -deststoretype PKCS12, then openssl pkcs12 "
-            f"-nodes) and set ssl.{which}.type=PEM"
-        )
-    return True
+        return None
+    if kind is None:
+        raise _not_pem(which, "JKS", location)
+    return Pem(f"ssl.{which}.location", location)
+
+
+def _not_pem(which: str, kind: str, location: str | None) -> ConfigError:
+    shown_kind = shown_setting("type", kind.upper())
+    named = (
+        f"ssl.{which}.type={shown_kind} is a store"
+        if location is None
+        else f"ssl.{which}.location={shown_setting('file', location)} is a {shown_kind} store"
+    )
+    return ConfigError(
+        f"{named}, which Python cannot read; make a PEM file of it (keytool -importkeystore "
+        "-deststoretype PKCS12, then openssl pkcs12 -nodes) and set "
+        f"ssl.{which}.type=PEM and ssl.{which}.location"
+    )

@@ -6,6 +6,8 @@ module, the readers and the writers import everything else only when they need i
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
@@ -81,6 +83,7 @@ class Kip848DataSource(DataSource):
         from kip848_client.spark.sink._rows import check_columns
 
         options = sink_options(dict(self.options))
+        _warn_once(options.without_effect)
         check_columns(schema, options.topic)
         return options
 
@@ -88,5 +91,19 @@ class Kip848DataSource(DataSource):
         from kip848_client.spark.source.core._options import source_options
 
         options = source_options(dict(self.options), is_stream=is_stream)
+        _warn_once(options.without_effect)
         check_schema(schema, with_headers=options.with_headers)
         return options
+
+
+_warned: set[frozenset[str]] = set()
+
+
+def _warn_once(without_effect: Mapping[str, str]) -> None:
+    """Log these properties of Kafka and why each has no effect, once in this process."""
+    names = frozenset(without_effect)
+    if not names or names in _warned:
+        return
+    _warned.add(names)
+    found = "; ".join(f"kafka.{name} ({why})" for name, why in sorted(without_effect.items()))
+    logging.getLogger("kip848_client.spark").warning("options without effect here: %s", found)

@@ -21,7 +21,7 @@ from pyspark.sql.streaming.listener import (
 from pyspark.sql.streaming.query import StreamingQuery
 
 from kip848_client.admin import Admin
-from kip848_client.config import CLIENT_PROPERTIES, client_settings
+from kip848_client.config import client_settings
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError, Kip848Error, RequestTimedOut
 from kip848_client.spark._loop import LoopThread
@@ -73,9 +73,8 @@ class GroupOffsets(StreamingQueryListener):
             if not kafka.get(name):
                 raise ConfigError(f"option kafka.{name} is missing: GroupOffsets needs it")
         self._group = kafka["group.id"]
-        known = {name: value for name, value in kafka.items() if name in CLIENT_PROPERTIES}
         self._settings: Any = {
-            **client_settings(known),
+            **client_settings(kafka),
             "bootstrap_servers": kafka["bootstrap.servers"],
         }
         Admin(**self._settings)  # raise errors of the settings here, not in the loop

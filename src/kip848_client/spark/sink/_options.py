@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kip848_client.config import (
-    CLIENT_PROPERTIES,
     PRODUCER_PROPERTIES,
+    PRODUCER_WITHOUT_EFFECT,
     ProducerConfig,
     client_settings,
     producer_settings,
@@ -24,6 +24,8 @@ _KNOWN: Final = sorted([*PRODUCER_PROPERTIES, "bootstrap.servers", "transactiona
 _TRANSACTION_TIMEOUT_MS: Final = 900_000
 """The most that brokers allow by default. A batch and its repetition after a crash must not take
 longer: a transaction that times out between decision and commit is lost."""
+_CLOSE: Final = 0.75
+"""How similar a name must be to be suggested: less misleads."""
 _MAX_BLOCK_MS: Final = 60_000
 """Kafka's default."""
 _SPARKS: Final = ("checkpointlocation", "path", "queryname", "includeheaders")
@@ -33,7 +35,15 @@ _REFUSED: Final = {
     "value.serializer": "values are binary or string; make them with DataFrame functions",
     "interceptor.classes": "Python clients have no interceptors",
     "partitioner.class": "set the column partition instead",
-    "retries": "kafka.delivery.timeout.ms limits retries",
+    "partitioner.ignore.keys": "set the column partition instead",
+    "transaction.two.phase.commit.enable": "kafka.transactional.id alone writes exactly once",
+    "ssl.engine.factory.class": "Java classes cannot be used; certificates and keys are in PEM",
+    "ssl.cipher.suites": "Python's OpenSSL has its own names; its secure defaults are used",
+    "ssl.enabled.protocols": "Python's OpenSSL uses TLS 1.2 and 1.3",
+    "ssl.protocol": "Python's OpenSSL uses TLS 1.2 and 1.3",
+    "config.providers": "set the values themselves",
+    "security.providers": "Java classes cannot be used",
+    "sasl.login.class": "Java classes cannot be used",
     "group.id": "a sink does not read",
 }
 
@@ -51,6 +61,8 @@ class SinkOptions:
     Kafka: the transactional ids of its tasks begin with it, and the group of this name stores
     decisions."""
     fails_on_data_loss: bool = True
+    without_effect: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Properties of Kafka that are accepted and have no effect, each with the reason."""
 
     @property
     def max_block_ms(self) -> int:
@@ -68,9 +80,8 @@ class SinkOptions:
 
     def admin_settings(self) -> dict[str, Any]:
         """The settings of an ``Admin``."""
-        known = {name: said for name, said in self.properties.items() if name in CLIENT_PROPERTIES}
         return {
-            **client_settings(known),
+            **client_settings(self.properties),
             "bootstrap_servers": self.properties["bootstrap.servers"],
         }
 
@@ -93,7 +104,7 @@ def sink_options(said: Mapping[str, str]) -> SinkOptions:
             "kafka.transaction.timeout.ms needs kafka.transactional.id, with which rows are "
             "written exactly once"
         )
-    _check_properties(properties)
+    without_effect = _check_properties(properties)
     topic = options.get("topic")
     if topic is not None and not topic.strip():
         raise ConfigError("topic is empty")
@@ -101,7 +112,11 @@ def sink_options(said: Mapping[str, str]) -> SinkOptions:
     if truth not in ("true", "false"):
         raise ConfigError(f"failOnDataLoss must be true or false, got {truth!r}")
     found = SinkOptions(
-        properties=properties, topic=topic, name=name, fails_on_data_loss=truth == "true"
+        properties=properties,
+        topic=topic,
+        name=name,
+        fails_on_data_loss=truth == "true",
+        without_effect=without_effect,
     )
     ProducerConfig.of({**found.client_settings(), "transactional_id": name})
     return found
@@ -118,13 +133,21 @@ def _check_names(options: Mapping[str, str]) -> None:
         raise ConfigError(f"writing with format kip848 has no option {name!r}{meant}")
 
 
-def _check_properties(properties: Mapping[str, str]) -> None:
+def _check_properties(properties: dict[str, str]) -> dict[str, str]:
+    """Remove the properties without effect; returns them, each with the reason. Raises
+    ``ConfigError``."""
     if not properties.get("bootstrap.servers"):
         raise ConfigError("option kafka.bootstrap.servers is missing: HOST:PORT[,HOST:PORT]")
+    without_effect = {
+        name: why
+        for name, why in PRODUCER_WITHOUT_EFFECT.items()
+        if properties.pop(name, None) is not None
+    }
     for name in properties:
         if name in _REFUSED:
             raise ConfigError(f"option kafka.{name} cannot be set: {_REFUSED[name]}")
         if name not in _KNOWN:
-            close = difflib.get_close_matches(name, _KNOWN)
+            close = difflib.get_close_matches(name, _KNOWN, cutoff=_CLOSE)
             meant = f"; did you mean kafka.{close[0]}?" if close else ""
             raise ConfigError(f"writing with format kip848 has no option 'kafka.{name}'{meant}")
+    return without_effect

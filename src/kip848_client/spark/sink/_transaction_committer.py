@@ -89,8 +89,8 @@ class _TransactionCommitter:
         self._max_block_ms = options.max_block_ms
         settings = options.client_settings()
         settings["transaction_timeout_ms"] = _DECIDES_WITHIN_MS
-        self._admin_settings = options.admin_settings()
-        self._driver_settings = {**settings, "transactional_id": batch.name}
+        self._admin_settings: dict[str, Any] = options.admin_settings()
+        self._driver_settings: dict[str, Any] = {**settings, "transactional_id": batch.name}
         self._admin, self._driver = self._new_admin(), self._new_driver()
 
     def _new_admin(self) -> TransactionAdmin:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from kip848_client.admin import EARLIEST, LATEST, Admin, CommittedOffset, TopicDescription
-from kip848_client.config import CLIENT_PROPERTIES, client_settings
+from kip848_client.config import client_settings
 from kip848_client.core.partition_names import shown
 from kip848_client.core.types import TopicPartition
 from kip848_client.error_codes import ErrorCode
@@ -199,7 +199,23 @@ class Cluster:
         if limit.time_ms is not None or limit.times:
             return await self._at_times(limit, seen)
         _check_complete(limit.option, limit.offsets, bounds)
-        return {tp: _place(limit.option, tp, limit.offsets[tp], bounds[tp]) for tp in bounds}
+        places: dict[TopicPartition, int] = {}
+        for tp, (begin, end) in bounds.items():
+            wanted = _place(limit.offsets[tp], begin, end)
+            places[tp] = found = min(max(wanted, begin), end)
+            if found != wanted:
+                self._outside(limit.option, tp, wanted, (begin, end))
+        return places
+
+    def _outside(self, option: str, tp: TopicPartition, wanted: int, span: tuple[int, int]) -> None:
+        """An offset of the options does not exist (any more). Raises ``ConfigError``, unless
+        ``failOnDataLoss=false``: then the nearest one is used, which is logged."""
+        text = (
+            f"{option}: offset {wanted} is outside of {shown(tp)}, which has {span[0]} to {span[1]}"
+        )
+        if self._options.fails_on_data_loss:
+            raise ConfigError(f"{text}. Set failOnDataLoss=false to use the nearest offset.")
+        _log.warning("%s; using the nearest offset", text)
 
     async def _at_times(self, limit: OffsetRangeLimit, seen: Seen) -> dict[TopicPartition, int]:
         times = limit.times or dict.fromkeys(seen.bounds, limit.time_ms or 0)
@@ -261,11 +277,8 @@ def _retrieve(task: asyncio.Task[Any]) -> None:
 
 
 def _of_admin(options: SourceOptions) -> dict[str, Any]:
-    properties = {
-        name: value for name, value in options.properties.items() if name in CLIENT_PROPERTIES
-    }
     return {
-        **client_settings(properties),
+        **client_settings(options.properties),
         "bootstrap_servers": options.properties["bootstrap.servers"],
         "default_api_timeout_ms": options.api_timeout_ms,
     }
@@ -290,12 +303,7 @@ def _check_complete(
         raise ConfigError(f"{option} names {shown(unknown[0])}, which is not read")
 
 
-def _place(option: str, tp: TopicPartition, said: int, bounds: tuple[int, int]) -> int:
+def _place(said: int, begin: int, end: int) -> int:
     if said < 0:
-        return bounds[0] if said == BEGIN else bounds[1]
-    if not bounds[0] <= said <= bounds[1]:
-        raise ConfigError(
-            f"{option}: offset {said} is outside of {shown(tp)}, which has "
-            f"{bounds[0]} to {bounds[1]}"
-        )
+        return begin if said == BEGIN else end
     return said

@@ -51,7 +51,7 @@ def test_properties_of_kafkas_producer_become_settings_of_ours() -> None:
         ({"kafka.linger.ms": "x"}, "linger.ms='x' is not a number"),
         ({"kafka.acks": "2"}, "acks"),
         ({"kafka.value.serializer": "x"}, "DataFrame functions"),
-        ({"kafka.retries": "3"}, "kafka.delivery.timeout.ms"),
+        ({"kafka.partitioner.ignore.keys": "true"}, "set the column partition instead"),
         ({"kafka.bootstrap.servers": ""}, "kafka.bootstrap.servers is missing"),
         ({"topic": " "}, "topic is empty"),
         ({"subscribe": "a"}, "no option 'subscribe'"),
@@ -130,3 +130,9 @@ def test_a_row_that_cannot_become_a_record_is_refused(column: dict[str, object],
     batch = pa.record_batch({"value": pa.array(["v"]), **column})
     with pytest.raises(RowRefused, match=told):
         list(rows_of(batch, None))
+
+
+def test_properties_without_effect_are_accepted_and_named() -> None:
+    found = sink_options(_BASE | {"kafka.retries": "3", "kafka.compression.zstd.level": "7"})
+    assert set(found.without_effect) == {"retries", "compression.zstd.level"}
+    assert set(found.properties) == {"bootstrap.servers"}

@@ -6,6 +6,12 @@ import pickle
 
 import pytest
 
+from kip848_client.config import (
+    CONSUMER_PROPERTIES,
+    CONSUMER_WITHOUT_EFFECT,
+    PRODUCER_PROPERTIES,
+    PRODUCER_WITHOUT_EFFECT,
+)
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
 from kip848_client.spark.source.core._offset_limits import BEGIN, END, OffsetRangeLimit
@@ -95,7 +101,7 @@ def test_of_two_options_for_one_thing_the_more_precise_counts() -> None:
         assert [each.offsets for each in found] == [{_TP("a", 0): 23}, {}, {}]
         assert [each.times for each in found] == [{}, {_TP("a", 0): 1000}, {}]
         assert [each.time_ms for each in found] == [None, None, 99]
-    assert _stream(minPartitions="7").tasks == 7
+    assert _stream(minPartitions="7").least_tasks == 7
     assert _stream(minPartitions="7", tasks="3").tasks == 3
 
 
@@ -108,6 +114,17 @@ def test_of_two_options_for_one_thing_the_more_precise_counts() -> None:
         ({"subscribe": "a,,b"}, "names an empty topic"),
         ({"startingOffset": "earliest"}, "did you mean startingOffsets"),
         ({"kafka.isolation.levl": "x"}, "did you mean kafka.isolation.level"),
+        ({"kafka.max.poll.recs": "5"}, "has no option 'kafka.max.poll.recs'$"),  # nothing is near
+        ({"kafka.ssl.engine.factory.class": "x"}, "certificates and keys are in PEM"),
+        ({"kafka.allow.auto.create.topics": "1"}, "neither true nor false"),
+        *(
+            (
+                {"kafka.security.protocol": "SSL", f"kafka.ssl.{store}.type": kind},
+                rf"ssl\.{store}\.type='{kind}' is a store, which Python cannot read; make a PEM",
+            )
+            for store in ("truststore", "keystore")
+            for kind in ("JKS", "PKCS12")
+        ),
         ({"kafka.auto.offset.reset": "latest"}, "startingOffsets"),
         ({"kafka.group.protocol": "classic"}, "KIP-848"),
         ({"kafka.fetch.max.bytes": "many"}, "kafka.fetch.max.bytes|fetch.max.bytes='many'"),
@@ -166,3 +183,31 @@ def test_partitions_that_are_none_are_refused(said: str) -> None:
 )
 def test_a_delay_is_spoken_as_in_spark(said: str, delay_ms: int) -> None:
     assert _stream(maxTriggerDelay=said).delay_ms == delay_ms
+
+
+def test_properties_without_effect_are_accepted_and_named() -> None:
+    found = _stream(
+        **{
+            "kafka.max.poll.records": "500",
+            "kafka.session.timeout.ms": "30000",
+            "kafka.ssl.keystore.password": "hidden",
+            "kafka.allow.auto.create.topics": "false",
+            "kafka.metadata.recovery.strategy": "none",
+            "kafka.metadata.recovery.rebootstrap.trigger.ms": "5000",
+        }
+    )
+    assert set(found.without_effect) == {
+        "max.poll.records",
+        "session.timeout.ms",
+        "ssl.keystore.password",
+    }
+    assert "hidden" not in repr(found)
+    settings = found.client_settings()
+    assert settings["allow_auto_create_topics"] is False
+    assert settings["metadata_recovery_strategy"] == "none"
+    assert settings["metadata_recovery_rebootstrap_trigger_ms"] == 5000
+
+
+def test_each_property_without_effect_has_none() -> None:
+    assert not set(CONSUMER_WITHOUT_EFFECT).intersection(CONSUMER_PROPERTIES)
+    assert not set(PRODUCER_WITHOUT_EFFECT).intersection(PRODUCER_PROPERTIES)

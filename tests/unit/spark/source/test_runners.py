@@ -435,6 +435,23 @@ def test_a_partition_that_is_not_there_is_named(mock_broker: BrokerThread, begin
         query.plan()
 
 
+def test_offsets_that_do_not_exist_are_the_nearest_ones_where_data_may_be_lost(
+    mock_broker: BrokerThread, begin: Begin, caplog: pytest.LogCaptureFixture
+) -> None:
+    produce(mock_broker, 6)
+    query = begin(startingOffsets='{"a": {"0": 10000, "1": 1, "2": 0}}', failOnDataLoss="false")
+    query.run()
+    assert [(partition, offset) for partition, offset, _ in query.sink] == [(1, 1), (2, 0), (2, 1)]
+    assert "offset 10000 is outside of a-0, which has 0 to 2; using the nearest" in caplog.text
+    produce(mock_broker, 3)
+    query.run()
+    assert [(partition, offset) for partition, offset, _ in query.sink][3:] == [
+        (0, 2),
+        (1, 2),
+        (2, 2),
+    ]
+
+
 def test_brokers_that_cannot_be_reached_end_the_query() -> None:
     query = Query(options_of("127.0.0.1:1", kafkaConsumer_pollTimeoutMs="3000"))
     with pytest.raises((TransportError, RequestTimedOut)):

@@ -8,7 +8,7 @@ from kip848_client.core.types import TopicPartition
 from kip848_client.spark._cores import cores
 from kip848_client.spark.source.core._options import SourceOptions, source_options
 from kip848_client.spark.source.core._ranges import OffsetRange
-from kip848_client.spark.source.core._slots import tasks_of
+from kip848_client.spark.source.core._slots import divided, tasks_of
 
 _KAFKA = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "a"}
 
@@ -41,8 +41,16 @@ def test_as_many_as_there_are_cores_partitions_and_records_for(
 
 
 @pytest.mark.parametrize("option", ["tasks", "minPartitions"])
-def test_who_says_how_many_has_so_many(option: str) -> None:
+def test_an_option_sets_the_number_of_tasks(option: str) -> None:
     assert tasks_of(_options(**{option: "7"}), _ranges(3, 3), 4) == 7
+
+
+def test_min_partitions_is_a_minimum() -> None:
+    """As in Spark: at least one task per partition with records."""
+    said = _options(minPartitions="2")
+    assert tasks_of(said, _ranges(400, 400, 400), 4) == 3
+    assert len(divided(_ranges(400, 400, 400, 0), said, 4)) == 3
+    assert tasks_of(said, _ranges(400), 4) == 2
 
 
 def test_the_cores_are_those_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:

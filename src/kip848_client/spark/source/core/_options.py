@@ -11,7 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast, get_args
 
-from kip848_client.config import CONSUMER_PROPERTIES, consumer_settings, parse_duration_ms
+from kip848_client.config import (
+    CONSUMER_PROPERTIES,
+    CONSUMER_WITHOUT_EFFECT,
+    consumer_settings,
+    parse_duration_ms,
+)
 from kip848_client.core.secrets import Properties
 from kip848_client.core.types import TopicPartition
 from kip848_client.errors import ConfigError
@@ -73,10 +78,19 @@ _REFUSED: Final = {
     "key.deserializer": "keys are bytes; decode them with DataFrame functions",
     "value.deserializer": "values are bytes; decode them with DataFrame functions",
     "interceptor.classes": "Python clients have no interceptors",
+    "ssl.engine.factory.class": "Java classes cannot be used; certificates and keys are in PEM",
+    "ssl.cipher.suites": "Python's OpenSSL has its own names; its secure defaults are used",
+    "ssl.enabled.protocols": "Python's OpenSSL uses TLS 1.2 and 1.3",
+    "ssl.protocol": "Python's OpenSSL uses TLS 1.2 and 1.3",
+    "config.providers": "set the values themselves",
+    "security.providers": "Java classes cannot be used",
+    "sasl.login.class": "Java classes cannot be used",
     "group.protocol": "ownership=shared uses KIP-848, ownership=exclusive does not join a group",
 }
 _API_TIMEOUT_MS: Final = 60_000
 """Kafka's default."""
+_CLOSE: Final = 0.8
+"""How similar a name must be to be suggested: less misleads."""
 _DURATION: Final = re.compile(r"(\d+)\s*(ms|s|m|min|h|d)?")
 _UNITS: Final = {
     "ms": 1,
@@ -116,8 +130,12 @@ class SourceOptions:
     delay_ms: int = 900_000
     """``maxTriggerDelay``."""
     tasks: int | None = None
+    least_tasks: int | None = None
+    """``minPartitions``: at least one task per partition, and at least that many."""
     longest_task: int | None = None
     """``maxRecordsPerPartition``."""
+    without_effect: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Properties of Kafka that are accepted and have no effect, each with the reason."""
     control: str | None = None
     checkpoint: str | None = None
     """The query's ``checkpointLocation``, to see at once that Spark has committed a batch."""
@@ -155,7 +173,7 @@ def source_options(said: Mapping[str, str], *, is_stream: bool) -> SourceOptions
         for name, value in options.items()
         if name.startswith("kafka.")
     )
-    _check_properties(properties)
+    without_effect = _check_properties(properties)
     group_id = properties.pop("group.id", None)
     if group_id == "":
         raise ConfigError("kafka.group.id is empty")
@@ -177,7 +195,9 @@ def source_options(said: Mapping[str, str], *, is_stream: bool) -> SourceOptions
         limit=_count(options, "maxoffsetspertrigger"),
         at_least=_count(options, "minoffsetspertrigger"),
         delay_ms=_duration(options, "maxtriggerdelay", 900_000),
-        tasks=_count(options, "tasks") or _count(options, "minpartitions"),
+        tasks=_count(options, "tasks"),
+        least_tasks=_count(options, "minpartitions"),
+        without_effect=without_effect,
         longest_task=_count(options, "maxrecordsperpartition"),
         control=options.get("control"),
         checkpoint=options.get("checkpoint"),
@@ -203,7 +223,7 @@ def _check_names(options: Mapping[str, str]) -> None:
         if name.startswith("kafka.") or name in known or name == "path":
             continue
         close = difflib.get_close_matches(
-            name, [*known, *(f"kafka.{p}" for p in CONSUMER_PROPERTIES)]
+            name, [*known, *(f"kafka.{p}" for p in CONSUMER_PROPERTIES)], cutoff=_CLOSE
         )
         meant = f"; did you mean {_spoken(close[0])}?" if close else ""
         raise ConfigError(f"format kip848 has no option {name!r}{meant}")
@@ -211,16 +231,24 @@ def _check_names(options: Mapping[str, str]) -> None:
         raise ConfigError("groupIdPrefix is not supported; name a group with kafka.group.id")
 
 
-def _check_properties(properties: Mapping[str, str]) -> None:
+def _check_properties(properties: dict[str, str]) -> dict[str, str]:
+    """Remove the properties without effect; returns them, each with the reason. Raises
+    ``ConfigError``."""
     if not properties.get("bootstrap.servers"):
         raise ConfigError("option kafka.bootstrap.servers is missing: HOST:PORT[,HOST:PORT]")
+    without_effect = {
+        name: why
+        for name, why in CONSUMER_WITHOUT_EFFECT.items()
+        if properties.pop(name, None) is not None
+    }
     for name in properties:
         if name in _REFUSED:
             raise ConfigError(f"option kafka.{name} cannot be set: {_REFUSED[name]}")
         if name not in CONSUMER_PROPERTIES and name not in ("bootstrap.servers", "group.id"):
-            close = difflib.get_close_matches(name, CONSUMER_PROPERTIES)
+            close = difflib.get_close_matches(name, CONSUMER_PROPERTIES, cutoff=_CLOSE)
             meant = f"; did you mean kafka.{close[0]}?" if close else ""
             raise ConfigError(f"format kip848 has no option 'kafka.{name}'{meant}")
+    return without_effect
 
 
 def _what(options: Mapping[str, str]) -> dict[str, Any]:

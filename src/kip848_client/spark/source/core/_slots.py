@@ -43,10 +43,13 @@ def divided(
 
 
 def tasks_of(options: SourceOptions, ranges: Sequence[OffsetRange], cores: int) -> int:
-    """The number of tasks: the option ``tasks``, otherwise the number of cores, because the source
-    cannot ask Spark for its slots. A task costs about 40 ms, so more tasks than slots only cost
+    """The number of tasks: the option ``tasks``, otherwise at least ``minPartitions`` (as in Spark,
+    one per partition or more), otherwise the number of cores, because the source cannot ask Spark
+    for its slots. A task costs about 40 ms, so more tasks than slots only cost
     time, and so does a second task for a small batch."""
     if options.tasks:
         return options.tasks
+    if options.least_tasks:
+        return max(options.least_tasks, sum(1 for each in ranges if each.size))
     total = sum(each.size for each in ranges)
     return max(1, min(len(ranges), cores, -(-total // _SMALLEST_TASK)))
