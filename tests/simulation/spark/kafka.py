@@ -112,6 +112,7 @@ class Member(Protocol):
 
     def revoked(self, tps: list[TopicPartition]) -> bool:
         """These go to another member: whether it has let them go."""
+        ...
 
     def lost(self) -> None:
         """The session is over."""
