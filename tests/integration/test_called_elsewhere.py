@@ -108,6 +108,7 @@ CASES: Final = {
             "describe_groups": (["g"],),
             "describe_topic_configs": (["t"],),
             "describe_topics": (["t"],),
+            "list_epoch_ends": ({T0: 0},),
             "list_group_offsets": ("g",),
             "list_offsets": ({T0: 0},),
             "reset_group_offsets": ("g", ToEarliest()),

@@ -178,15 +178,14 @@ async def test_a_page_that_fails_is_answered_with_500_and_the_next_is_served(
     server = MetricsServer(pages.pop, "127.0.0.1", 0)
     await server.listen()
     request = ASKED[0][0]
-    answers: list[bytes] = []
+    good = failed = again = b""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.serve)
-        for _ in range(2):
-            answers.append(await anyio.to_thread.run_sync(visit, server.port, request))
+        good = await anyio.to_thread.run_sync(visit, server.port, request)
+        failed = await anyio.to_thread.run_sync(visit, server.port, request)
         pages.append("seen 2\n")
-        answers.append(await anyio.to_thread.run_sync(visit, server.port, request))
+        again = await anyio.to_thread.run_sync(visit, server.port, request)
         tasks.cancel_scope.cancel()
-    good, failed, again = answers
     assert good.endswith(b"\r\n\r\nseen 1\n")
     assert failed.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
     body = failed.partition(b"\r\n\r\n")[2]
