@@ -93,7 +93,8 @@ class Manifest:
             raise ConfigError(
                 f"the checkpoint of this query does not hold offsets of format kip848: {said!r} "
                 "(was it made by another source, or changed by hand? use a new checkpointLocation; "
-                "kip848 pipeline adopt-checkpoint takes over one of Spark's own Kafka source)"
+                "to continue where Spark's own Kafka source stopped, set startingOffsets to its "
+                "offsets)"
             ) from err
         raise ConfigError(
             "the checkpoint was written by a later version of kip848-client (manifest "
