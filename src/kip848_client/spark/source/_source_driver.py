@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from kip848_client.core.types import TopicPartition
-from kip848_client.errors import ConfigError
+from kip848_client.errors import ConfigError, Kip848Error
 from kip848_client.spark._channel import ControlServer
 from kip848_client.spark._loop import LoopThread
 from kip848_client.spark.source._cluster import Cluster
@@ -222,7 +222,7 @@ class SourceDriver:
             return
         try:
             done = await asyncio.to_thread(self._log.news, self._me.token)
-        except OSError as err:
+        except (OSError, ValueError, Kip848Error) as err:  # the group hears of it at the next batch
             _log.warning("the checkpoint cannot be read: %s", err)
             return
         if done is not None:

@@ -66,3 +66,20 @@ def test_the_group_hears_of_a_batch_without_another_trigger(
     deadline = time.monotonic() + 20
     while committed(mock_broker) != {0: 3, 1: 3, 2: 3}:
         assert time.monotonic() < deadline
+
+
+@pytest.mark.mock_broker(topics={"a": 3})
+def test_a_file_that_cannot_be_understood_does_not_keep_the_query_in_its_group(
+    mock_broker: BrokerThread, begin: Begin, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    produce(mock_broker, 9)
+    query = begin(kafka_group_id="g", ownership="shared", checkpoint=str(tmp_path))
+    assert query.plan()
+    assert query.planned is not None
+    _write(tmp_path, 0, query.planned)
+    (tmp_path / "offsets" / "0").write_text('v1\n{}\n{"@kip848": {"version": 99}}')
+    query.runner.close()
+    assert "the checkpoint cannot be read" in caplog.text
+    group = mock_broker.snapshot("g")
+    assert group is not None
+    assert not group.members
